@@ -1,0 +1,70 @@
+"""Servers for the tests, and the markers that `scripts/test` selects by. A missing server is an error, never a skip."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import pytest
+from neo4j_server import Neo4jServer
+
+
+class Neo4jAccess(Protocol):
+    @property
+    def uri(self) -> str: ...
+    @property
+    def user(self) -> str: ...
+    @property
+    def password(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenNeo4j:
+    uri: str
+    user: str
+    password: str
+
+
+# At collection, so that the markers are there when -m selects.
+def pytest_itemcollected(item: pytest.Item) -> None:
+    fixtures = getattr(item, "fixturenames", ())
+    callspec = getattr(item, "callspec", None)
+    parameters = callspec.id.split("-") if callspec else []
+    if "ladybug" in parameters:
+        item.add_marker("ladybug")
+    if "neo4j" in parameters or not {"neo4j_server", "private_neo4j"}.isdisjoint(fixtures):
+        item.add_marker("neo4j")
+
+
+@pytest.fixture(scope="session")
+def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jAccess]:
+    """One server for the whole run: the one in GRAPHMILL_TEST_NEO4J_URI, else our own."""
+    if uri := os.environ.get("GRAPHMILL_TEST_NEO4J_URI"):
+        yield GivenNeo4j(
+            uri=uri,
+            user=os.environ.get("GRAPHMILL_TEST_NEO4J_USER", "neo4j"),
+            password=os.environ["GRAPHMILL_TEST_NEO4J_PASSWORD"],
+        )
+    else:
+        with _fresh_server(tmp_path_factory) as server:
+            yield server
+
+
+@pytest.fixture
+def private_neo4j(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
+    """A fresh server of the test's own, to kill and restart."""
+    with _fresh_server(tmp_path_factory) as server:
+        yield server
+
+
+@contextmanager
+def _fresh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
+    server = Neo4jServer(tmp_path_factory.mktemp("neo4j"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(server.home)
