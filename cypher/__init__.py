@@ -1,0 +1,101 @@
+"""Every query, by name: `<dialect>/<name>.cypher`, read from the files beside this loader.
+
+In a file `%label%` stands for an identifier and `%[SET |n.%property% = $%property%]%` for one such text per property
+(or `%column%` for one per column to return), joined by commas, after what stands before the bar; all of it vanishes
+where there is none. Only names that are plain identifiers get in; values are always parameters.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_ROOT = Path(__file__).parent
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_REPEATED = re.compile(r"%\[(?:([^|\]]*)\|)?(.+?)\]%", re.DOTALL)
+_CREATED = re.compile(r"CREATE\s+(?:CONSTRAINT|INDEX|NODE TABLE|REL TABLE)\s+(?:IF NOT EXISTS\s+)?(\w+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedQuery:
+    """A query of the catalogue that people run by name; its first comment lines say what it answers."""
+
+    name: str
+    about: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    number: int
+    name: str
+    statements: tuple[str, ...]
+
+    @property
+    def creates(self) -> tuple[str, ...]:
+        """The names of the tables, constraints and indexes it makes."""
+        return tuple(name for statement in self.statements for name in _CREATED.findall(statement))
+
+
+def is_identifier(name: str) -> bool:
+    return _IDENTIFIER.fullmatch(name) is not None
+
+
+@cache
+def load(dialect: str, name: str) -> str:
+    return _without_comments((_ROOT / dialect / f"{name}.cypher").read_text(encoding="utf-8"))
+
+
+@cache
+def render(
+    dialect: str, name: str, properties: tuple[str, ...] = (), columns: tuple[str, ...] = (), **identifiers: str
+) -> str:
+    """Fill in the names of a query, or a size; ValueError where one is not a plain identifier or number."""
+    for identifier in (*properties, *columns, *identifiers.values()):
+        if not is_identifier(identifier) and not _NUMBER.fullmatch(identifier):
+            raise ValueError(f"{identifier[:60]!r} is not a name of letters, digits and underscores")
+    text = _REPEATED.sub(
+        lambda match: _repeat(match.group(1) or "", match.group(2), properties, columns), load(dialect, name)
+    )
+    return _fill(text, identifiers)
+
+
+def migrations(dialect: str) -> list[Migration]:
+    """The numbered schema files in order."""
+    return [_migration(path) for path in sorted((_ROOT / dialect / "schema").glob("[0-9]*.cypher"))]
+
+
+def catalogue(dialect: str) -> list[NamedQuery]:
+    return [_named(path) for path in sorted((_ROOT / dialect / "named").glob("*.cypher"))]
+
+
+def _repeat(before: str, template: str, properties: Sequence[str], columns: Sequence[str]) -> str:
+    placeholder, names = ("%column%", columns) if "%column%" in template else ("%property%", properties)
+    return before + ", ".join(template.replace(placeholder, name) for name in names) if names else ""
+
+
+def _fill(text: str, identifiers: Mapping[str, str]) -> str:
+    for name, identifier in identifiers.items():
+        text = text.replace(f"%{name}%", identifier)
+    return text
+
+
+def _without_comments(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//")).strip()
+
+
+def _migration(path: Path) -> Migration:
+    number, _, name = path.stem.partition("_")
+    text = _without_comments(path.read_text(encoding="utf-8"))
+    for include in re.findall(r"%(\w+)%", text):
+        text = text.replace(f"%{include}%", _without_comments((path.parent / f"{include}.columns").read_text("utf-8")))
+    statements = tuple(statement.strip() for statement in text.split(";") if statement.strip())
+    return Migration(number=int(number), name=name, statements=statements)
+
+
+def _named(path: Path) -> NamedQuery:
+    text = path.read_text(encoding="utf-8")
+    about = " ".join(line.lstrip()[2:].strip() for line in text.splitlines() if line.lstrip().startswith("//"))
+    return NamedQuery(name=path.stem, about=about, text=_without_comments(text))

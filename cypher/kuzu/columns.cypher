@@ -1,0 +1,1 @@
+CALL table_info('%label%') RETURN name, type

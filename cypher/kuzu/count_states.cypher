@@ -1,0 +1,1 @@
+MATCH (n:%label%) WHERE n.projectId = $project RETURN n._state, count(*)

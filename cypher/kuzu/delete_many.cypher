@@ -1,0 +1,1 @@
+LOAD FROM $rows MATCH (n:%label%) WHERE n.uuid = uuid AND n.projectId = $project DETACH DELETE n

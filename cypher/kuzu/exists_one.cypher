@@ -1,0 +1,1 @@
+MATCH (n:%label%) WHERE n.uuid = $uuid RETURN n.uuid

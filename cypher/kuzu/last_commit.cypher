@@ -1,0 +1,1 @@
+MATCH (m:GraphmillMeta) WHERE m.key = 'commit' RETURN m.number

@@ -1,0 +1,1 @@
+CALL auto_checkpoint=false

@@ -1,0 +1,1 @@
+CALL force_checkpoint_on_close=false

@@ -1,0 +1,7 @@
+UNWIND $uuids AS uuid
+MATCH (n:%label%) WHERE n.uuid = uuid
+WITH n WHERE n.projectId = $project AND n.uuid > $after
+  AND ($anyState OR list_contains($states, n._state))
+  AND ($errorType = '' OR n._errorType = $errorType)
+  AND ($errorClass = '' OR n._errorClass = $errorClass)
+RETURN %[n.`%column%`]% ORDER BY n.uuid LIMIT $limit

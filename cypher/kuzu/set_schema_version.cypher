@@ -1,0 +1,1 @@
+MERGE (m:GraphmillMeta {key: 'schema'}) SET m.number = $number

@@ -1,0 +1,1 @@
+LOAD FROM $rows MATCH (n:%label%)-[r:%type%]->() WHERE n.uuid = uuid AND n.projectId = $project DELETE r

@@ -1,0 +1,1 @@
+MATCH (m:GraphmillMeta) WHERE m.key STARTS WITH 'vectors:' RETURN m.key, m.number, m.text

@@ -1,0 +1,12 @@
+// A node that already has this token was taken by the same claim, whose answer got lost.
+UNWIND $rows AS uuid
+MATCH (n:%label% {uuid: uuid})
+WHERE n.projectId = $project
+  AND n._state = CASE WHEN n._leaseToken = $token THEN $working ELSE $waiting END
+  AND (n._notBefore IS NULL OR n._notBefore <= datetime.realtime())
+WITH n, datetime.realtime() AS now
+SET n._state = $working, %[n.%property% = now]%,
+    n._leaseOwner = $owner, n._leaseToken = $token, n._leaseUntil = now + duration({seconds: $seconds})
+SET n += $marks
+REMOVE n._notBefore
+RETURN n {.*, embedding: null} AS row

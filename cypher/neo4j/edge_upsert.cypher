@@ -1,0 +1,6 @@
+UNWIND $rows AS row
+MATCH (a:%source% {uuid: row.source}) WHERE a.projectId = $project
+MATCH (b:%target% {uuid: row.target}) WHERE b.projectId = $project
+MERGE (a)-[r:%type%]->(b)
+SET r += row.properties
+RETURN count(*) AS written

@@ -1,0 +1,10 @@
+// Every column of the claim index has a predicate, so that few nodes in a large graph are found without reading it all.
+MATCH (n:%label%)
+USING INDEX SEEK n:%label%(projectId, _state, _depth, _detectedAt)
+WHERE n.projectId = $project AND n._state IN $states AND n._depth >= $shallowest AND n._detectedAt IS NOT NULL
+  AND n.uuid > $after
+  AND ($errorType IS NULL OR n._errorType = $errorType)
+  AND ($errorClass IS NULL OR n._errorClass = $errorClass)
+  AND (NOT $expired OR n._leaseUntil IS NULL OR n._leaseUntil < datetime.realtime())
+WITH n ORDER BY n.uuid LIMIT $limit
+RETURN n {.*, embedding: null} AS row

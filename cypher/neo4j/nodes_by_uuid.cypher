@@ -1,0 +1,9 @@
+UNWIND $uuids AS uuid
+MATCH (n:%label% {uuid: uuid})
+WHERE n.uuid > $after AND n.projectId = $project AND n._state IS NOT NULL
+  AND ($states IS NULL OR n._state IN $states)
+  AND ($errorType IS NULL OR n._errorType = $errorType)
+  AND ($errorClass IS NULL OR n._errorClass = $errorClass)
+  AND (NOT $expired OR n._leaseUntil IS NULL OR n._leaseUntil < datetime.realtime())
+WITH n ORDER BY n.uuid LIMIT $limit
+RETURN n {.*, embedding: null} AS row

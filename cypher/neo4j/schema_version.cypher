@@ -1,0 +1,2 @@
+MATCH (m:GraphmillMeta {key: 'schema'})
+RETURN m.number AS version

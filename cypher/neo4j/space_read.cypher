@@ -1,0 +1,2 @@
+MATCH (m:GraphmillMeta {key: $key})
+RETURN m.provider AS provider, m.model AS model, m.dimension AS dimension, m.changing AS changing

@@ -1,0 +1,13 @@
+// No lease is the empty token: with an OR instead, the planner looks every node up twice.
+UNWIND $rows AS row
+MATCH (n:%label% {uuid: row.uuid})
+WHERE n.projectId = $project
+  AND n._state = row.expected
+  AND coalesce(n._leaseToken, '') = row.token
+  AND (NOT row.expired OR n._leaseUntil IS NULL OR n._leaseUntil < datetime.realtime())
+WITH n, row, datetime.realtime() AS now
+SET n._state = row.to, %[n.%property% = now]%,
+    n._notBefore = CASE WHEN row.delay IS NULL THEN null ELSE now + duration({seconds: row.delay}) END
+SET n += row.marks
+REMOVE n._leaseOwner, n._leaseToken, n._leaseUntil
+RETURN n.uuid AS uuid

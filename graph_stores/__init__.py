@@ -1,0 +1,110 @@
+"""Opens the store that a URL names. Engines are imported only when their URL is used."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from graph_stores.errors import (
+    SchemaDamaged,
+    SchemaMissing,
+    SchemaNewer,
+    SchemaOlder,
+    UnknownScheme,
+)
+from graph_stores.protocol import SchemaStatus, Store
+
+_EMBEDDED = ("kuzu", "ladybug")
+_SERVED = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
+_MODULES = dict.fromkeys(_EMBEDDED, "graph_stores.kuzu") | dict.fromkeys(_SERVED, "graph_stores.neo4j")
+
+DEFAULT_DEADLINE = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """Who to be on a server. The password never shows in a repr, and so not in a log or a traceback."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Credentials(user={self.user!r}, password=<hidden>)"
+
+
+def scheme_of(url: str) -> str:
+    """The scheme of a store's URL, or a clear refusal."""
+    scheme, colon, _ = url.partition(":")
+    if not colon or scheme not in _MODULES:
+        known = ", ".join(f"{name}:PATH" for name in _EMBEDDED) + ", " + ", ".join(f"{name}://HOST" for name in _SERVED)
+        near = get_close_matches(scheme, _MODULES, n=1)
+        hint = f"did you mean {near[0]}:?" if near else f"use one of {known}"
+        raise UnknownScheme(f"the store {_shown(url)!r} has no scheme that graphmill knows", hint=hint)
+    return scheme
+
+
+def needs_credentials(url: str) -> bool:
+    return scheme_of(url) in _SERVED
+
+
+def is_embedded(url: str) -> bool:
+    """Whether the URL names a path on this machine; False also for a scheme that is not known."""
+    return url.partition(":")[0] in _EMBEDDED
+
+
+def dialect_of(url: str) -> str:
+    """The folder of `cypher` that holds the queries for this store."""
+    return _MODULES[scheme_of(url)].rpartition(".")[2]
+
+
+async def open_store(
+    url: str,
+    *,
+    project: str,
+    credentials: Credentials | None = None,
+    create: bool = False,
+    deadline: float = DEFAULT_DEADLINE,
+) -> Store:
+    """Open the store; without `create` its schema must be there, whole and of this version."""
+    store = await _open(url, project=project, credentials=credentials, create=create, deadline=deadline)
+    if not create:
+        try:
+            check_schema(await store.schema(), store.url)
+        except BaseException:
+            await store.close()
+            raise
+    return store
+
+
+def check_schema(status: SchemaStatus, url: str) -> None:
+    """Refuse to work on a graph whose schema this version does not know to be right."""
+    init = f"graphmill --store {url} init"
+    if status.found is None:
+        raise SchemaMissing(f"{url} is not yet a graphmill graph: it has no schema", hint=f"create it with: {init}")
+    if status.found > status.newest:
+        raise SchemaNewer(
+            f"the graph has schema version {status.found}, this graphmill knows up to {status.newest}",
+            hint="upgrade graphmill: pip install --upgrade graphmill",
+        )
+    if status.found < status.newest:
+        raise SchemaOlder(
+            f"the graph has schema version {status.found}, this graphmill needs {status.newest}",
+            hint=f"bring it up to date with: {init}",
+        )
+    if status.missing:
+        raise SchemaDamaged(
+            f"missing or not online: {', '.join(status.missing)}", hint=f"create them again with: {init}"
+        )
+
+
+async def _open(url: str, **options: Any) -> Store:
+    scheme = scheme_of(url)
+    module = import_module(_MODULES[scheme])
+    return cast(Store, await module.open(url, **options))
+
+
+def _shown(url: str) -> str:
+    """The URL without what may be a password."""
+    parts = urlsplit(url)
+    return url.replace(f":{parts.password}@", ":…@") if parts.password else url

@@ -1,0 +1,277 @@
+"""The rows that cross the seam between graphmill and an engine.
+
+Owns what a node, an edge and a change look like on both sides; knows no engine and no meaning of a label.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+# Values are what every engine can hold: str, int, float, bool, an aware datetime, None, or a list of one of these.
+Value = Any
+
+# What the store itself writes. Callers name these through typed fields, never as properties.
+OWNED = frozenset(
+    {
+        "uuid",
+        "projectId",
+        "name",
+        "_state",
+        "_stateChangedAt",
+        "_depth",
+        "_detectedAt",
+        "_leaseOwner",
+        "_leaseToken",
+        "_leaseUntil",
+        "_notBefore",
+        "embedding",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Ref:
+    """A node by name. The order is the order in which locks are taken."""
+
+    label: str
+    uuid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node to be there. One that exists keeps its state and depth and gets `name` and `properties`.
+
+    `initial` properties, like state and depth, are for a new node only.
+    """
+
+    label: str
+    uuid: str
+    name: str
+    state: str
+    depth: int = 0
+    properties: Mapping[str, Value] = field(default_factory=dict)
+    initial: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(label=self.label, uuid=self.uuid)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """An edge to be there, one per source, type and target; its properties replace those it had by the same names."""
+
+    type: str
+    source: Ref
+    target: Ref
+    properties: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Properties that change together with a state; the names in `stamp` get the store's own time."""
+
+    set: Mapping[str, Value] = field(default_factory=dict)
+    stamp: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """A compare-and-set of one node's state. Any transition ends the lease that the node had.
+
+    `token` must be the lease's token where a node is leased, and None where it is not.
+    `expired` asks that the lease has run out by the store's clock: this is how a lease is taken away.
+    `delay` is how many seconds from now, by the store's clock, the node must not be claimed.
+    """
+
+    node: Ref
+    expected: str
+    to: str
+    token: str | None = None
+    expired: bool = False
+    delay: float | None = None
+    marks: Marks = field(default_factory=Marks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vector:
+    """The vector of a node; which model made it is told by the transition's marks."""
+
+    node: Ref
+    values: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlink:
+    """All edges of a type that start at a node are to go."""
+
+    source: Ref
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What becomes visible together or not at all: transitions first, then deletions, nodes, edges and vectors."""
+
+    transitions: Sequence[Transition] = ()
+    deletions: Sequence[Ref] = ()
+    unlinks: Sequence[Unlink] = ()
+    nodes: Sequence[Node] = ()
+    edges: Sequence[Edge] = ()
+    vectors: Sequence[Vector] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A wish for up to `limit` nodes waiting in one state, lowest depth first, then oldest."""
+
+    labels: Sequence[str]
+    waiting: str
+    working: str
+    owner: str
+    limit: int
+    seconds: float
+    marks: Mapping[str, Marks] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    owner: str
+    token: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRow:
+    """A node as the graph holds it: bookkeeping typed, everything else (without the vector) in `properties`."""
+
+    label: str
+    uuid: str
+    project: str
+    name: str
+    state: str
+    depth: int
+    retry_count: int
+    detected_at: datetime
+    state_changed_at: datetime
+    not_before: datetime | None
+    error_type: str | None
+    error_class: str | None
+    error_message: str | None
+    lease: Lease | None
+    properties: Mapping[str, Value]
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(label=self.label, uuid=self.uuid)
+
+    @classmethod
+    def from_row(cls, label: str, row: Mapping[str, Value]) -> "NodeRow":
+        """The one place where an engine's property map becomes a NodeRow."""
+        rest = {key: value for key, value in row.items() if key not in OWNED and not key.startswith("_error")}
+        token = row.get("_leaseToken")
+        return cls(
+            label=label,
+            uuid=row["uuid"],
+            project=row["projectId"],
+            name=row["name"],
+            state=row["_state"],
+            depth=row["_depth"],
+            retry_count=rest.pop("_retryCount", None) or 0,
+            detected_at=row["_detectedAt"],
+            state_changed_at=row["_stateChangedAt"],
+            not_before=row.get("_notBefore"),
+            error_type=row.get("_errorType"),
+            error_class=row.get("_errorClass"),
+            error_message=row.get("_errorMessage"),
+            lease=Lease(owner=row["_leaseOwner"], token=token, until=row["_leaseUntil"]) if token else None,
+            properties={key: value for key, value in rest.items() if value is not None},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select:
+    """Which nodes of the project to read; an empty filter lets everything through.
+
+    `expired` keeps only nodes whose lease has run out by the store's clock.
+    `after` is the last node of the page before: pages are ordered by label and uuid.
+    """
+
+    labels: Sequence[str] = ()
+    states: Sequence[str] = ()
+    uuids: Sequence[str] = ()
+    error_type: str | None = None
+    error_class: str | None = None
+    expired: bool = False
+    after: Ref | None = None
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateCount:
+    label: str
+    state: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCount:
+    error_type: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What `status` shows, all of it counted from the states when it was asked for.
+
+    `in_flight` nodes have a lease, `stuck` ones a lease that has run out, `finished` ones came to rest lately.
+    """
+
+    counts: Sequence[StateCount]
+    errors: Sequence[ErrorCount]
+    in_flight: int
+    stuck: int
+    finished: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorSpace:
+    """Vectors of two spaces are never compared; a project's graph holds one at a time."""
+
+    provider: str
+    model: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A node near a vector; score is the cosine of the angle between them."""
+
+    node: NodeRow
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The answer to a query. Nodes are objects with `_label`, edges objects with `_type`."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedNode:
+    """A node with every property it has, vector included; times are aware and in UTC."""
+
+    label: str
+    properties: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedEdge:
+    type: str
+    source: Ref
+    target: Ref
+    properties: Mapping[str, Value]

@@ -1,0 +1,100 @@
+"""The seam: everything graphmill asks of an engine.
+
+A store is opened for one project and sees only that project's nodes, except for `query`, which is a person's own.
+States arrive as words; which moves between them are legal is decided before this seam, in one place.
+Every call ends by its deadline, with an answer or with an error from `graph_stores.errors`.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from graph_stores.model import (
+    Batch,
+    Claim,
+    ExportedEdge,
+    ExportedNode,
+    Hit,
+    NodeRow,
+    Progress,
+    Ref,
+    Select,
+    Table,
+    Value,
+    VectorSpace,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What differs between engines and matters to a caller."""
+
+    many_processes: bool
+    """Several processes may open the same graph at once."""
+    vector_index: bool
+    """`index_vectors` makes an index; without one, search compares with every vector."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaStatus:
+    """`found` is None for a graph that graphmill never touched; `missing` names what a repair would create."""
+
+    found: int | None
+    newest: int
+    missing: Sequence[str] = ()
+    backup: str | None = None
+    """Where `migrate` put a copy of what it changed."""
+
+
+class Store(Protocol):
+    url: str
+    project: str
+    capabilities: Capabilities
+
+    async def schema(self) -> SchemaStatus: ...
+
+    async def migrate(self) -> SchemaStatus:
+        """Create the schema, bring it up to the newest version, and repair what is missing; safe to repeat."""
+        ...
+
+    async def commit(self, batch: Batch) -> None:
+        """All of it or nothing; TransitionConflict or LeaseLost names every node that was not as expected."""
+        ...
+
+    async def claim(self, claim: Claim) -> list[NodeRow]:
+        """Take nodes for their worker alone, under one new token, until their leases end."""
+        ...
+
+    async def heartbeat(self, nodes: Sequence[Ref], *, token: str, seconds: float) -> frozenset[str]:
+        """Let the leases last that long from now; returns the uuids that were still held."""
+        ...
+
+    async def nodes(self, select: Select) -> list[NodeRow]: ...
+
+    async def progress(self, *, finished: Sequence[str], window: float) -> Progress:
+        """Count everything; `finished` counts nodes that came into one of these states in the last `window` seconds."""
+        ...
+
+    async def vector_space(self) -> VectorSpace | None: ...
+
+    async def use_vector_space(self, space: VectorSpace) -> None:
+        """Declare what vectors will be written; a change of space removes the vectors and index of the former one."""
+        ...
+
+    async def index_vectors(self) -> None:
+        """Build the index over the vectors that are stored; a no-op without the capability or when it is there."""
+        ...
+
+    async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]: ...
+
+    async def query(
+        self, text: str, parameters: Mapping[str, Value], *, write: bool = False, timeout: float | None = None
+    ) -> Table:
+        """A person's Cypher in the engine's own read mode, unless `write`."""
+        ...
+
+    def export_nodes(self) -> AsyncIterator[ExportedNode]: ...
+
+    def export_edges(self) -> AsyncIterator[ExportedEdge]: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,73 @@
+"""Which names and values may reach an engine, checked the same way for every engine before anything is sent."""
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from cypher import is_identifier
+from graph_stores.errors import InvalidIdentifier, InvalidVector, Misuse
+from graph_stores.model import OWNED, Batch, Ref
+
+
+def checked_name(name: str, kind: str) -> str:
+    """A label, relationship type or property name that is safe inside a query."""
+    if not is_identifier(name):
+        raise InvalidIdentifier(
+            f"the {kind} {name[:60]!r} is not a name of letters, digits and underscores",
+            hint=f"rename the {kind}; any text can be a value, but not a name",
+        )
+    return name
+
+
+def check_batch(batch: Batch) -> None:
+    """Refuse names that could break out of a query and properties that only the store may write."""
+    properties = [
+        *(node.properties for node in batch.nodes),
+        *(node.initial for node in batch.nodes),
+        *(edge.properties for edge in batch.edges),
+        *(transition.marks.set for transition in batch.transitions),
+    ]
+    names = {name for each in properties for name in each}
+    names.update(name for transition in batch.transitions for name in transition.marks.stamp)
+    for name in names:
+        checked_name(name, "property")
+        if name in OWNED:
+            raise Misuse(f"the property {name} is written by the store only", hint="use the typed field for it")
+    for each in properties:
+        for value in each.values():
+            if type(value) is datetime:
+                as_utc(value)
+    for kind in {*(edge.type for edge in batch.edges), *(unlink.type for unlink in batch.unlinks)}:
+        checked_name(kind, "relationship type")
+    for label in {*(node.label for node in batch.nodes), *(ref.label for ref in _refs(batch))}:
+        checked_name(label, "label")
+    for vector in batch.vectors:
+        check_vector(vector.values)
+
+
+def _refs(batch: Batch) -> Iterator[Ref]:
+    yield from batch.deletions
+    for edge in batch.edges:
+        yield edge.source
+        yield edge.target
+    for unlink in batch.unlinks:
+        yield unlink.source
+    for transition in batch.transitions:
+        yield transition.node
+    for vector in batch.vectors:
+        yield vector.node
+
+
+def check_vector(values: Sequence[float], dimension: int | None = None) -> None:
+    if dimension is not None and len(values) != dimension:
+        raise InvalidVector(f"the vector has {len(values)} numbers, expected {dimension}")
+    # A sum is finite only if every part is, and is much faster to form than a test of each.
+    if not len(values) or not math.isfinite(sum(values)):
+        raise InvalidVector("the vector is empty or holds a value that is not a finite number")
+
+
+def as_utc(value: datetime) -> datetime:
+    """An aware datetime in UTC; a naive one is refused, because guessing its zone would lose the moment."""
+    if value.tzinfo is None:
+        raise Misuse(f"{value.isoformat()} has no time zone", hint="pass an aware datetime")
+    return value.astimezone(UTC)

@@ -1,0 +1,140 @@
+"""The states a node can be in and the moves between them.
+
+Owns the table, what a retry returns to, and how a state is shown in the expansion vocabulary.
+Pure: it reads no clock, no graph and no configuration.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from graph_stores.errors import GraphmillError
+
+
+class State(StrEnum):
+    PENDING = "pending"
+    PARSING = "parsing"
+    PARSED = "parsed"
+    LINKING = "linking"
+    LINKED = "linked"
+    EMBEDDING = "embedding"
+    READY = "ready"
+    SKIP = "skip"
+    ERROR = "error"
+
+
+class ErrorType(StrEnum):
+    PARSE = "parse"
+    LINK = "link"
+    EMBED = "embed"
+
+
+class ErrorClass(StrEnum):
+    TRANSIENT = "transient"
+    PERMANENT = "permanent"
+
+
+class ExpansionState(StrEnum):
+    DISCOVERED = "discovered"
+    CLAIMED = "claimed"
+    LOADED = "loaded"
+    PROCESSED = "processed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One step of the pipeline: nodes wait in one state, are worked on in the next, and are done in the third."""
+
+    name: str
+    waiting: State
+    working: State
+    done: State
+    error_type: ErrorType
+    stamp: str
+
+
+PARSE = Stage(
+    name="parse",
+    waiting=State.PENDING,
+    working=State.PARSING,
+    done=State.PARSED,
+    error_type=ErrorType.PARSE,
+    stamp="_parsedAt",
+)
+LINK = Stage(
+    name="link",
+    waiting=State.PARSED,
+    working=State.LINKING,
+    done=State.LINKED,
+    error_type=ErrorType.LINK,
+    stamp="_linkedAt",
+)
+EMBED = Stage(
+    name="embed",
+    waiting=State.LINKED,
+    working=State.EMBEDDING,
+    done=State.READY,
+    error_type=ErrorType.EMBED,
+    stamp="_embeddedAt",
+)
+STAGES = (PARSE, LINK, EMBED)
+WORKING = MappingProxyType({stage.working: stage for stage in STAGES})
+
+MOVES: Mapping[State, frozenset[State]] = MappingProxyType(
+    {
+        State.PENDING: frozenset({State.PARSING, State.SKIP}),
+        State.PARSING: frozenset({State.PARSED, State.ERROR, State.PENDING}),
+        State.PARSED: frozenset({State.LINKING, State.PENDING}),
+        State.LINKING: frozenset({State.LINKED, State.ERROR, State.PARSED}),
+        State.LINKED: frozenset({State.EMBEDDING, State.SKIP, State.PENDING}),
+        State.EMBEDDING: frozenset({State.READY, State.ERROR, State.LINKED}),
+        State.READY: frozenset({State.PENDING, State.LINKED}),
+        State.SKIP: frozenset({State.PENDING, State.LINKED}),
+        State.ERROR: frozenset({State.PENDING, State.PARSED, State.LINKED}),
+    }
+)
+
+# What a parse produces is born parsed; what can never be parsed is born skip.
+BIRTH = frozenset({State.PENDING, State.PARSED, State.SKIP})
+# New content sends a node back from any state in which nobody is working on it.
+CHANGEABLE = frozenset(state for state, following in MOVES.items() if State.PENDING in following) - set(WORKING)
+
+
+class InvalidTransition(GraphmillError):
+    code = "invalid_transition"
+    transient = False
+
+
+def check(expected: State, to: State) -> None:
+    """Refuse a move that the table does not have."""
+    if to not in MOVES[expected]:
+        legal = ", ".join(sorted(MOVES[expected]))
+        raise InvalidTransition(f"a node cannot go from {expected} to {to}; from {expected} it can go to {legal}")
+
+
+def check_birth(state: State) -> None:
+    """Refuse a state that no new node can have."""
+    if state not in BIRTH:
+        raise InvalidTransition(f"a node cannot start in {state}; it can start in {', '.join(sorted(BIRTH))}")
+
+
+def retry_state(error_type: ErrorType) -> State:
+    """Where a retry returns to: the state in which the stage that failed finds its work."""
+    return next(stage.waiting for stage in STAGES if stage.error_type is error_type)
+
+
+def expansion_state(state: State, *, retries_left: bool) -> ExpansionState:
+    """Show a state in the vocabulary of the Wikipedia frontier."""
+    match state:
+        case State.PENDING:
+            return ExpansionState.DISCOVERED
+        case State.PARSING:
+            return ExpansionState.CLAIMED
+        case State.PARSED | State.LINKING:
+            return ExpansionState.LOADED
+        case State.LINKED | State.EMBEDDING | State.READY | State.SKIP:
+            return ExpansionState.PROCESSED
+        case State.ERROR:
+            return ExpansionState.DISCOVERED if retries_left else ExpansionState.FAILED
