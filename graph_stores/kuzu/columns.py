@@ -1,0 +1,150 @@
+"""The tables of an embedded database as it describes them itself, and values in the types of their columns."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import cypher
+from graph_stores.errors import Misuse, UnknownLabel
+from graph_stores.kuzu.session import DIALECT, Rows
+from graph_stores.model import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_VECTOR = re.compile(r"FLOAT\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """Column types by node label and by relationship type, and between which labels a relationship may go."""
+
+    nodes: Mapping[str, Mapping[str, str]]
+    edges: Mapping[str, Mapping[str, str]]
+    pairs: Mapping[str, frozenset[tuple[str, str]]]
+    readable: Mapping[str, tuple[str, ...]]
+    """The columns of a label without the vector, which only a search needs."""
+
+    @classmethod
+    def read(cls, run: "Callable[[str], Rows]") -> "Tables":
+        kinds: dict[str, str] = _pairs(run(cypher.load(DIALECT, "tables")))
+        columns = {name: _pairs(run(cypher.render(DIALECT, "columns", label=name))) for name in kinds}
+        relations = [name for name, kind in kinds.items() if kind == "REL"]
+        return cls(
+            nodes={name: columns[name] for name, kind in kinds.items() if kind == "NODE"},
+            readable={name: tuple(column for column in columns[name] if column != "embedding") for name in kinds},
+            edges={name: columns[name] for name in relations},
+            pairs={
+                name: frozenset((row[0], row[1]) for row in run(cypher.render(DIALECT, "connections", type=name)))
+                for name in relations
+            },
+        )
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels whose nodes have a state."""
+        return sorted(label for label, columns in self.nodes.items() if "_state" in columns)
+
+    @property
+    def vector_labels(self) -> list[str]:
+        return [label for label in self.labels if "content" in self.nodes[label]]
+
+    def dimension(self, label: str) -> int | None:
+        match = _VECTOR.fullmatch(self.nodes[label].get("embedding", ""))
+        return int(match.group(1)) if match else None
+
+    def node(self, label: str, properties: Iterable[str] = ()) -> Mapping[str, str]:
+        """The columns of a label; a label or a property that the schema does not have is refused."""
+        if label not in self.labels:
+            raise UnknownLabel(f"the schema has no label {label}", hint=f"it has {', '.join(self.labels)}")
+        return _with_columns(label, self.nodes[label], properties)
+
+    def edge(self, kind: str, source: str, target: str, properties: Iterable[str] = ()) -> Mapping[str, str]:
+        if (source, target) not in self.pairs.get(kind, ()):
+            raise UnknownLabel(f"the schema has no relationship {kind} from {source} to {target}")
+        return _with_columns(kind, self.edges[kind], properties)
+
+
+def _pairs(rows: Rows) -> dict[str, str]:
+    return {row[0]: row[1] for row in rows}
+
+
+def arrow(columns: Mapping[str, Sequence[Value]], types: Mapping[str, str]) -> Any:
+    """The columns as a typed table, which the engine reads ten times faster than parameters and with nulls intact."""
+    import pyarrow
+
+    arrays = {}
+    for name, values in columns.items():
+        try:
+            arrays[name] = pyarrow.array(values, _arrow_type(pyarrow, types[name]))
+        except (
+            pyarrow.ArrowInvalid,
+            pyarrow.ArrowTypeError,
+            pyarrow.ArrowNotImplementedError,
+            OverflowError,
+            UnicodeError,
+        ) as error:
+            raise Misuse(f"{name.removeprefix('v_')} takes values of type {types[name]}: {error}") from error
+    return pyarrow.table(arrays)
+
+
+def plain(value: Value) -> Value:
+    """A value as the engine takes it: it would drop the zone of a time, so times go in as UTC."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
+
+
+def restored(value: Value) -> Value:
+    """A value as it went in; nodes and edges as objects with `_label` or `_type`, paths as lists of them."""
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    if isinstance(value, list):
+        return [restored(item) for item in value]
+    if isinstance(value, dict):
+        return _restored_object(value)
+    return value
+
+
+def _restored_object(value: dict[str, Value]) -> Value:
+    if path := _path(value):
+        return path
+    label = value.get("_label", value.get("_LABEL"))
+    key = "_type" if "_src" in value or "_SRC" in value else "_label"
+    rest = {name: restored(item) for name, item in value.items() if name.lower() not in _INTERNAL}
+    return rest if label is None else {key: label, **{name: item for name, item in rest.items() if item is not None}}
+
+
+def _path(value: dict[str, Value]) -> list[Value]:
+    """A path as its nodes and edges in the order in which one walks it; empty for what is not a path."""
+    parts = {name.lower(): items for name, items in value.items()}
+    if set(parts) != {"_nodes", "_rels"}:
+        return []
+    nodes, edges = restored(parts["_nodes"]), restored(parts["_rels"])
+    return [part for pair in zip(nodes, [*edges, None], strict=True) for part in pair if part is not None]
+
+
+_INTERNAL = frozenset({"_id", "_label", "_src", "_dst"})
+
+
+def _with_columns(name: str, columns: Mapping[str, str], properties: Iterable[str]) -> Mapping[str, str]:
+    for column in properties:
+        if column not in columns:
+            raise UnknownLabel(f"{name} has no property {column}", hint=f"it has {', '.join(sorted(columns))}")
+    return columns
+
+
+def _arrow_type(pyarrow: Any, kind: str) -> Any:
+    if match := _VECTOR.fullmatch(kind):
+        return pyarrow.list_(pyarrow.float32(), int(match.group(1)))
+    if kind.endswith("[]"):
+        return pyarrow.list_(_arrow_type(pyarrow, kind[:-2]))
+    return {
+        "STRING": pyarrow.string(),
+        "INT64": pyarrow.int64(),
+        "DOUBLE": pyarrow.float64(),
+        "BOOL": pyarrow.bool_(),
+        "TIMESTAMP": pyarrow.timestamp("us"),
+    }[kind]

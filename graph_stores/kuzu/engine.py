@@ -1,0 +1,370 @@
+"""One handle on an embedded engine: connections, transactions that cannot half-happen, checkpoints, reopening.
+
+Closes the engine's traps: BEGIN never contends (one writer thread), a connection is thrown away after any error (what
+comes after one would silently autocommit, or crash the process), a COMMIT whose outcome is unknown is looked up by its
+number after reopening, settings that a query changed are set back, and a checkpoint never meets a reader.
+"""
+
+import ctypes
+import importlib
+import importlib.util
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cypher
+from graph_stores.errors import (
+    GraphmillError,
+    NotAStore,
+    StoreClosed,
+    StoreDamaged,
+    StoreFull,
+)
+from graph_stores.kuzu.columns import Tables
+from graph_stores.kuzu.errors import translate, translate_open
+from graph_stores.kuzu.guard import Guard
+from graph_stores.kuzu.session import DIALECT, Rows, Session
+from graph_stores.model import Value
+
+log = logging.getLogger("graphmill.store")
+
+Connect = Callable[[Any], Any]
+"""Makes a connection from the engine's database object; tests put a faulty one around the real one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What is measured about an engine: see docs/benchmarks.md."""
+
+    module: str
+    options: Mapping[str, Value]
+    scan_seconds_per_row: float
+    """What finding a batch of keys costs for each row of the table; zero where keys are looked up one by one."""
+    key_seconds: float
+    key_seconds_per_column: float
+    """What one prepared statement by key costs, and each column that it returns."""
+    rollback_blocks_rows: bool
+    """After a rollback the rows it had updated refuse every update until the database is opened again."""
+
+
+TRAITS = {
+    "kuzu": Traits(
+        module="kuzu", options={}, scan_seconds_per_row=1e-7, key_seconds=3e-4,
+        key_seconds_per_column=2.5e-5, rollback_blocks_rows=True
+    ),
+    "ladybug": Traits(
+        module="ladybug",
+        # By default one torn record at the end of the log, from a commit that was never acknowledged, locks one out.
+        options={"throw_on_wal_replay_failure": False},
+        scan_seconds_per_row=0.0,
+        key_seconds=2e-4,
+        key_seconds_per_column=1e-5,
+        rollback_blocks_rows=False,
+    ),
+}  # fmt: skip
+
+
+class Engine:
+    """The one Database object of this process for a path. Writes come from one thread, reads from others."""
+
+    def __init__(self, name: str, path: Path, guard: Guard, *, connect: Connect | None, deadline: float) -> None:
+        self.traits = TRAITS[name]
+        self.name = name
+        self.path = path
+        self.guard = guard
+        self.deadline = deadline
+        self._connect = connect
+        self._database: Any = None
+        self._writer: Session | None = None
+        self._readers = threading.local()
+        self._generation = 0
+        self._gate = ReadGate()
+        self._number = 0
+        self._row_counts: dict[str, int] = {}
+        self.tables = Tables(nodes={}, edges={}, pairs={}, readable={})
+
+    def open(self) -> None:
+        try:
+            module = importlib.import_module(self.traits.module)
+        except ImportError as error:
+            raise NotAStore(
+                f"the {self.name} engine is not installed", hint=f"pip install 'graphmill[{self.name}]'"
+            ) from error
+        try:
+            self._database = module.Database(
+                str(self.path), auto_checkpoint=False, buffer_pool_size=_BUFFER_POOL, **self.traits.options
+            )
+            self._connect = self._connect or module.Connection
+            self._generation += 1
+            self.read_tables()
+            self._number = self._read_number()
+        except GraphmillError:
+            raise
+        except Exception as error:
+            raise translate_open(error, self.path, self.name) from error
+
+    def recover_and_open(self) -> None:
+        """Open what the last owner left, whatever became of it."""
+        if self.guard.recover():
+            log.warning("%s was being checkpointed when its owner died; it was put back as it was before", self.path)
+        if lost := self.guard.lost_commits():
+            log.warning("the log of %s is cut off: its last %d commits are lost", self.path, lost)
+        end = self.guard.torn_end()
+        if end is not None and (lost or not self._opens_in_a_child()):
+            log.warning("%s was killed inside a commit; the log is cut back to the last whole one", self.path)
+            self.guard.cut_log(end)
+        self.open()
+
+    def _opens_in_a_child(self) -> bool:
+        """Whether the engine can read the log as it is; it may crash on a torn one, so another process tries it."""
+        command = [sys.executable, "-m", "graph_stores.kuzu.probe", self.traits.module, str(self.path)]
+        return subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False).returncode == 0
+
+    def read_tables(self) -> None:
+        """Learn what the database holds; needed after its schema was changed."""
+        session = self._writing()
+        self.tables = Tables.read(lambda text: session.run(text, keep=False))
+        self._row_counts = {
+            label: int(session.run(cypher.render(DIALECT, "count_rows", label=label), keep=False)[0][0])
+            for label in self.tables.labels
+        }
+
+    def count_rows(self, created: Mapping[str, int]) -> None:
+        for label, count in created.items():
+            self._row_counts[label] += count
+
+    def prefers_keys(self, label: str, count: int, columns: int = 0) -> bool:
+        """Whether so many statements by key are cheaper than one that reads the table for all of them."""
+        by_key = self.traits.key_seconds + columns * self.traits.key_seconds_per_column
+        by_row = self.traits.scan_seconds_per_row * (1 + columns * _COLUMN_TO_KEY)
+        return count * by_key < self._row_counts[label] * by_row
+
+    def close(self) -> None:
+        with self._gate.closed():
+            if self._writer:
+                self._writer.close()
+                self._writer = None
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+
+    @contextmanager
+    def transaction(self, doing: str, *, counted: bool = True) -> Iterator[Session]:
+        """All or nothing; any error inside rolls back. A commit of ours has a number, so that it can be looked up."""
+        session = self._begin(doing)
+        try:
+            yield session
+            if counted:
+                session.run(cypher.load(DIALECT, "number_commit"), {"number": self._number + 1})
+        except GraphmillError:
+            self._abandon(session)
+            raise
+        except Exception as error:
+            self._abandon(session)
+            raise translate(error, doing) from error
+        except BaseException:
+            self._abandon(session)
+            raise
+        self._commit(session, doing, counted)
+        self.guard.after_commit()
+
+    def read(
+        self,
+        text: str,
+        parameters: Mapping[str, Value],
+        *,
+        timeout: float,
+        started: Callable[[Session], None] | None = None,
+    ) -> Rows:
+        """A short read on a thread of its own connection, in the engine's read-only mode."""
+        with self._gate.reading():
+            session = self._reading()
+            if started:
+                started(session)
+            session.set_timeout(timeout)
+            session.run(cypher.load(DIALECT, "begin_read_only"))
+            try:
+                return session.run(text, parameters, keep=False)
+            finally:
+                session.roll_back(cypher.load(DIALECT, "rollback"))
+
+    def prepare(self, text: str, parameters: Mapping[str, Value]) -> None:
+        """Have the engine look at a statement without running it."""
+        with self._gate.reading():
+            self._reading().prepare(text, parameters)
+
+    def run_guarded(self, text: str, parameters: Mapping[str, Value] | None = None) -> Rows:
+        """A statement that the engine accepts only outside of a transaction, and may checkpoint in the middle of."""
+        answers: list[Rows] = []
+        with self._gate.closed():
+            self._guarded(lambda session: answers.append(_alone(session, text, parameters)), "the statement failed")
+        return answers[0]
+
+    def restore_settings(self) -> None:
+        """A person's query may have changed settings of the whole database; ours are what the guard rests on."""
+        self._drop_writer()
+        self._writing()
+
+    def checkpoint(self, *, wait: bool) -> bool:
+        """Checkpoint under the guard unless somebody reads; with `wait`, when they are done."""
+        with self._gate.closed(wait=wait) as alone:
+            if alone:
+                text = cypher.load(DIALECT, "checkpoint")
+                self._guarded(lambda session: _ignore(session.run(text, keep=False)), "the checkpoint failed")
+            return alone
+
+    def _guarded(self, work: Callable[[Session], None], doing: str) -> None:
+        """Under the guard; where it fails, the database is opened again from the copy."""
+        session = self._writing()
+        session.set_timeout(max(self.deadline, 3600.0))
+        try:
+            self.guard.checkpoint(lambda: work(session))
+        except GraphmillError:
+            raise
+        except Exception as error:
+            self._reopen()
+            raise translate(error, doing) from error
+
+    def _begin(self, doing: str) -> Session:
+        self.guard.before_write()
+        session = self._writing()
+        session.set_timeout(self.deadline)
+        try:
+            session.run(cypher.load(DIALECT, "begin"))
+        except Exception as error:
+            # After a refused BEGIN the next statement on the connection crashes the process, and after one whose
+            # answer was lost nobody could write, so everything starts afresh.
+            with self._gate.closed():
+                self._reopen()
+            raise translate(error, doing) from error
+        session.statements = 0
+        return session
+
+    def _commit(self, session: Session, doing: str, counted: bool) -> None:
+        try:
+            session.run(cypher.load(DIALECT, "commit"))
+        except Exception as error:
+            # It may have happened: a failure after the log was written is durable all the same.
+            if isinstance(full := translate(error, doing), StoreFull):
+                self._give_up()
+                raise full from error
+            expected = self._number + 1
+            log.warning("the answer to a commit was lost (%s); looking it up", error)
+            with self._gate.closed():
+                self._reopen()
+            if not counted or self._number != expected:
+                raise translate(error, doing) from error
+            return
+        if counted:
+            self._number += 1
+
+    def _give_up(self) -> None:
+        """Leave the handle as it is. Closing it would write what is left in its buffers, and end the process if it
+        cannot, so it is kept alive for good; the next process finds every acknowledged commit."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._database))
+        self._database = self._writer = None
+        self._generation += 1
+
+    def _reopen(self) -> None:
+        self._drop_writer()
+        self._database.close()
+        self.recover_and_open()
+
+    def _abandon(self, session: Session) -> None:
+        """Roll back, and throw the connection away where a statement failed on it."""
+        session.roll_back(cypher.load(DIALECT, "rollback"))
+        if session.statements and self.traits.rollback_blocks_rows:
+            with self._gate.closed():
+                self._reopen()
+        elif session.broken:
+            self._drop_writer()
+
+    def _drop_writer(self) -> None:
+        if self._writer:
+            self._writer.close()
+        self._writer = None
+
+    def _writing(self) -> Session:
+        if self._writer is None or self._writer.broken:
+            self._writer = self._session()
+            for setting in ("no_automatic_checkpoint", "no_checkpoint_on_close"):
+                self._writer.run(cypher.load(DIALECT, setting))
+        return self._writer
+
+    def _reading(self) -> Session:
+        held: tuple[int, Session] | None = getattr(self._readers, "held", None)
+        if held is None or held[0] != self._generation or held[1].broken:
+            held = (self._generation, self._session())
+            self._readers.held = held
+        return held[1]
+
+    def _session(self) -> Session:
+        if self._database is None or self._connect is None:
+            raise StoreClosed(f"{self.path} is closed", hint="open the store again")
+        return Session(self._connect(self._database))
+
+    def _read_number(self) -> int:
+        """The number of the last commit; zero in a database that has no schema of ours."""
+        session = self._writing()
+        if "GraphmillMeta" not in self.tables.nodes:
+            return 0
+        rows = session.run(cypher.load(DIALECT, "last_commit"), keep=False)
+        if not rows:
+            raise StoreDamaged(f"{self.path} has lost the number of its last commit", hint="restore it from a backup")
+        return int(rows[0][0])
+
+
+class ReadGate:
+    """Many may read at once; a checkpoint needs that nobody does, or the engine stands still for seconds."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._reading = 0
+        self._closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._closed)
+            self._reading += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._reading -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def closed(self, *, wait: bool = True) -> Iterator[bool]:
+        with self._changed:
+            if not wait and self._reading:
+                yield False
+                return
+            self._closed = True
+            self._changed.wait_for(lambda: not self._reading)
+        try:
+            yield True
+        finally:
+            with self._changed:
+                self._closed = False
+                self._changed.notify_all()
+
+
+_BUFFER_POOL = 1 << 31
+# Reading another column of a row costs about an eighth of finding its key.
+_COLUMN_TO_KEY = 0.125
+_PROBE_SECONDS = 600.0
+
+
+def _alone(session: Session, text: str, parameters: Mapping[str, Value] | None) -> Rows:
+    return session.run(text, parameters, keep=False) if parameters else session.run_unprepared(text)
+
+
+def _ignore(_: object) -> None:
+    return None

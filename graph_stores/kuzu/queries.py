@@ -1,0 +1,99 @@
+"""A person's own Cypher on an embedded engine.
+
+Reads run in the engine's read-only transactions. These refuse to change the graph, but not to change settings of the
+running database or to write files, so statements that are not queries are refused before.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+
+from graph_stores.errors import GraphmillError, QueryFailed, WriteRefused
+from graph_stores.kuzu.columns import plain, restored
+from graph_stores.kuzu.engine import Engine
+from graph_stores.kuzu.errors import translate_query
+from graph_stores.kuzu.session import Rows, Session
+from graph_stores.model import Table, Value
+
+_LEADING = re.compile(r"(?:\s+|//[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+_QUERY = re.compile(r"(MATCH|OPTIONAL|UNWIND|WITH|RETURN|LOAD\s+FROM|EXPLAIN|PROFILE|CALL\s+\w+\s*\()", re.IGNORECASE)
+_EXPLAINED = re.compile(r"(?:EXPLAIN|PROFILE)\b", re.IGNORECASE)
+_PARAMETER = re.compile(r"\$(\w+)")
+_QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
+# These checkpoint, or are accepted outside of a transaction only, so they need the guard around them.
+_BULK = re.compile(r"(COPY|CHECKPOINT|IMPORT|CALL)\b", re.IGNORECASE)
+
+
+class Queries:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def read(
+        self, text: str, parameters: Mapping[str, Value], timeout: float, started: Callable[[Session], None]
+    ) -> Table:
+        """`started` gets the session that runs the query, through which it can be interrupted."""
+        _refuse_missing_parameters(text, parameters)
+        if not _body(text):
+            raise QueryFailed("the query is empty", hint="write a statement, for example MATCH (n) RETURN count(*)")
+        try:
+            if not _is_query(text):
+                self._engine.prepare(text, _plain(parameters))
+                raise WriteRefused(
+                    "only queries can be run read-only, this is another kind of statement",
+                    hint="start with MATCH, UNWIND, WITH, RETURN or CALL; add --write to let it change the graph",
+                )
+            return _table(self._engine.read(text, _plain(parameters), timeout=timeout, started=started))
+        except RuntimeError as error:
+            raise self._explained(error, timeout) from error
+
+    def write(self, text: str, parameters: Mapping[str, Value], timeout: float) -> Table:
+        _refuse_missing_parameters(text, parameters)
+        try:
+            if _BULK.match(_body(text)):
+                return _table(self._engine.run_guarded(text, _plain(parameters)))
+            with self._engine.transaction("the query failed") as session:
+                session.set_timeout(timeout)
+                rows = session.run(text, _plain(parameters), keep=False)
+            return _table(rows)
+        except GraphmillError as error:
+            cause = error.__cause__
+            raise self._explained(cause, timeout) if isinstance(cause, RuntimeError) else error from cause
+        finally:
+            self._engine.restore_settings()
+            self._engine.read_tables()
+
+    def _explained(self, error: RuntimeError, timeout: float) -> GraphmillError:
+        translated = translate_query(error, timeout)
+        if unknown := _UNKNOWN_TABLE.search(str(error)):
+            tables = [*self._engine.tables.nodes, *self._engine.tables.edges]
+            near = get_close_matches(unknown.group(1), tables, n=1)
+            translated.hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(tables))}"
+        return translated
+
+
+def _refuse_missing_parameters(text: str, parameters: Mapping[str, Value]) -> None:
+    """The engine takes a parameter that was not given for null."""
+    used = _PARAMETER.findall(_QUOTED.sub("", text))
+    if missing := next((name for name in used if name not in parameters), None):
+        raise QueryFailed(f"the query uses ${missing}, which was not given", hint=f"add --param {missing}=VALUE")
+
+
+def _body(text: str) -> str:
+    leading = _LEADING.match(text)
+    return text[leading.end() :] if leading else text
+
+
+def _is_query(text: str) -> bool:
+    body = _body(text)
+    if explained := _EXPLAINED.match(body):
+        body = _body(body[explained.end() :])
+    return _QUERY.match(body) is not None
+
+
+def _plain(parameters: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: plain(value) for name, value in parameters.items()}
+
+
+def _table(rows: Rows) -> Table:
+    return Table(columns=rows.columns, rows=[[restored(value) for value in row] for row in rows])

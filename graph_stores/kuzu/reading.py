@@ -1,0 +1,173 @@
+"""What can be asked of an embedded database without changing it; runs on the reading threads."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import cypher
+from graph_stores.kuzu.columns import plain, restored
+from graph_stores.kuzu.engine import Engine
+from graph_stores.kuzu.errors import translate
+from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
+from graph_stores.kuzu.session import DIALECT, Rows
+from graph_stores.model import (
+    ErrorCount,
+    ExportedEdge,
+    ExportedNode,
+    NodeRow,
+    Progress,
+    Ref,
+    Select,
+    StateCount,
+    Value,
+)
+
+_PAGE = 10_000
+_ERRORS_SHOWN = 20
+NodePage = tuple[str, int]
+EdgePage = tuple[str, str, str, int]
+
+
+class Reading:
+    def __init__(self, engine: Engine, project: str, frontier: Frontier, clock: Clock) -> None:
+        self._engine = engine
+        self._project = project
+        self._frontier = frontier
+        self._clock = clock
+
+    def rows(self, label: str, answers: Iterable[Sequence[Value]]) -> list[NodeRow]:
+        """Nodes from the values of their readable columns."""
+        columns = self._engine.tables.readable[label]
+        return [
+            NodeRow.from_row(
+                label,
+                {
+                    name: value.replace(tzinfo=UTC) if type(value) is datetime else value
+                    for name, value in zip(columns, answer, strict=True)
+                    if value is not None
+                },
+            )
+            for answer in answers
+        ]
+
+    def nodes(self, select: Select) -> list[NodeRow]:
+        rows: list[NodeRow] = []
+        after = select.after or Ref(label="", uuid="")
+        for label in sorted(select.labels or self._engine.tables.labels):
+            self._engine.tables.node(label)
+            if label < after.label or len(rows) >= select.limit:
+                continue
+            start = after.uuid if label == after.label else ""
+            rows += self._nodes_of(label, replace(select, limit=select.limit - len(rows)), start)
+        return rows
+
+    def by_uuid(self, label: str, uuids: Sequence[str]) -> list[NodeRow]:
+        return self.nodes(Select(labels=[label], uuids=uuids, limit=len(uuids))) if uuids else []
+
+    def waiting(self, label: str, state: str) -> Iterator[tuple[Waiting, float]]:
+        """Everything that waits in a state, with the seconds it must still wait."""
+        now = self._clock.now()
+        for uuid, depth, detected_at, not_before in self._run("claimable", {"waiting": state}, label=label):
+            delay = (restored(not_before) - now).total_seconds() if not_before else 0.0
+            yield Waiting(depth, restored(detected_at), uuid, label), delay
+
+    def progress(self, finished: Sequence[str], window: float) -> Progress:
+        counts: list[StateCount] = []
+        errors: Counter[tuple[str, str]] = Counter()
+        in_flight = stuck = recent = 0
+        since = plain(self._clock.now() - timedelta(seconds=window))
+        for label in self._engine.tables.labels:
+            states = [
+                StateCount(label=label, state=row[0], count=row[1]) for row in self._run("count_states", label=label)
+            ]
+            counts += sorted(states, key=lambda each: each.state)
+            if not states:
+                continue
+            for kind, message, count in self._run("count_errors", label=label):
+                errors[kind or "", message or ""] += count
+            held = self._run("in_flight", label=label)
+            in_flight += len(held)
+            stuck += sum(not self._frontier.is_live(uuid, token) for uuid, token in held)
+            recent += self._run("count_finished", {"states": list(finished), "since": since}, label=label)[0][0]
+        top = [
+            ErrorCount(error_type=kind, message=message, count=count)
+            for (kind, message), count in errors.most_common(_ERRORS_SHOWN)
+        ]
+        return Progress(counts=counts, errors=top, in_flight=in_flight, stuck=stuck, finished=recent)
+
+    def node_pages(self) -> list[NodePage]:
+        """Pages by place in the table: a place never changes, so a page costs no sorting and no memory."""
+        return [(label, start) for label in self._engine.tables.labels for start in self._starts(label)]
+
+    def exported_nodes(self, page: NodePage) -> list[ExportedNode]:
+        label, start = page
+        rows = self._run("export_nodes", {"first": start, "beyond": start + _PAGE}, label=label)
+        nodes = [restored(row[0]) for row in rows]
+        return [ExportedNode(label=node.pop("_label"), properties=node) for node in nodes]
+
+    def edge_pages(self) -> list[EdgePage]:
+        return [
+            (kind, source, target, start)
+            for kind, pairs in sorted(self._engine.tables.pairs.items())
+            for source, target in sorted(pairs)
+            for start in self._starts(source)
+        ]
+
+    def exported_edges(self, page: EdgePage) -> list[ExportedEdge]:
+        kind, source, target, start = page
+        rows = self._run(
+            "export_edges", {"first": start, "beyond": start + _PAGE}, type=kind, source=source, target=target
+        )
+        return [
+            ExportedEdge(
+                type=kind,
+                source=Ref(label=source, uuid=row[0]),
+                target=Ref(label=target, uuid=row[1]),
+                properties={name: value for name, value in restored(row[2]).items() if name != "_type"},
+            )
+            for row in rows
+        ]
+
+    def _starts(self, label: str) -> range:
+        last = self._run("last_offset", {}, project=False, label=label)[0][0]
+        return range(0) if last is None else range(0, int(last) + 1, _PAGE)
+
+    def _nodes_of(self, label: str, select: Select, after: str) -> list[NodeRow]:
+        parameters = {
+            "after": after,
+            "anyState": not select.states,
+            "states": list(select.states) or [""],
+            "errorType": select.error_type or "",
+            "errorClass": select.error_class or "",
+            # Which leases have run out only the frontier knows, so it filters all that could have.
+            "limit": select.limit if not select.expired else 1 << 40,
+        }
+        columns = self._engine.tables.readable[label]
+        if select.uuids:
+            rows = self._run("select_by_key", {**parameters, "uuids": list(select.uuids)}, columns, label=label)
+        else:
+            rows = self._run("select", parameters, columns, label=label)
+        found = self.rows(label, rows)
+        if select.expired:
+            found = [
+                row for row in found if not self._frontier.is_live(row.uuid, row.lease.token if row.lease else None)
+            ]
+        return found[: select.limit]
+
+    def _run(
+        self,
+        name: str,
+        parameters: Mapping[str, Value] | None = None,
+        columns: tuple[str, ...] = (),
+        *,
+        project: bool = True,
+        **identifiers: str,
+    ) -> Rows:
+        scoped = {**({"project": self._project} if project else {}), **(parameters or {})}
+        try:
+            return self._engine.read(
+                cypher.render(DIALECT, name, columns=columns, **identifiers), scoped, timeout=self._engine.deadline
+            )
+        except RuntimeError as error:
+            raise translate(error, f"the query {name} failed") from error

@@ -1,0 +1,100 @@
+"""One connection to an embedded engine, which refuses everything after its first error.
+
+What comes after an error inside a transaction would silently be committed by itself, and what comes after a refused
+BEGIN crashes the process.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graph_stores.errors import PermanentStoreError
+from graph_stores.model import Value
+
+DIALECT = "kuzu"
+
+
+class Rows(list[Sequence[Value]]):
+    """The rows of an answer, with the names of their columns."""
+
+    def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
+        super().__init__(rows)
+        self.columns = columns
+
+
+class Session:
+    """A connection and its prepared statements. After any error it is closed and refuses everything."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._prepared: dict[tuple[str, ...], Any] = {}
+        self.broken = False
+        self.statements = 0
+
+    def run(self, text: str, parameters: Mapping[str, Value] | None = None, *, keep: bool = True) -> Rows:
+        if self.broken:
+            raise PermanentStoreError("a statement of this transaction failed, the rest of it is refused")
+        self.statements += 1
+        try:
+            statement = self._prepared.get(_key(text, parameters or {})) or self._prepare(text, parameters or {}, keep)
+            return _rows(self._connection.execute(statement, dict(parameters or {})))
+        except Exception:
+            self.broken = True
+            raise
+
+    def run_unprepared(self, text: str) -> Rows:
+        """For procedures that the engine turns into several statements of its own."""
+        try:
+            answer = self._connection.execute(text)
+            return _rows(answer[-1] if isinstance(answer, list) else answer)
+        except Exception:
+            self.broken = True
+            raise
+
+    def roll_back(self, text: str) -> None:
+        """End the transaction. An error inside it has ended it already, unless only the answer was lost."""
+        with contextlib.suppress(RuntimeError):
+            self._connection.execute(text).close()
+        if self.broken:
+            self.close()
+
+    def interrupt(self) -> None:
+        """Stop what runs, from another thread."""
+        self._connection.interrupt()
+
+    def set_timeout(self, seconds: float) -> None:
+        self._connection.set_query_timeout(max(1, int(seconds * 1000)))
+
+    def close(self) -> None:
+        self.broken = True
+        self._prepared.clear()
+        self._connection.close()
+
+    def prepare(self, text: str, parameters: Mapping[str, Value]) -> None:
+        self._prepare(text, parameters, keep=False)
+
+    def _prepare(self, text: str, parameters: Mapping[str, Value], keep: bool) -> Any:
+        # Preparing first also refuses several statements in one text, which would slip out of a transaction.
+        statement = self._connection._prepare(text, dict(parameters))  # noqa: SLF001 its public twin warns of its end
+        if not statement.is_success():
+            raise RuntimeError(statement.get_error_message())
+        if keep and not _holds_object(parameters):
+            self._prepared[_key(text, parameters)] = statement
+        return statement
+
+
+def _holds_object(parameters: Mapping[str, Value]) -> bool:
+    """A table bound as a parameter is part of the plan, so such a statement cannot be used again."""
+    return any(type(value).__module__.startswith("pyarrow") for value in parameters.values())
+
+
+def _key(text: str, parameters: Mapping[str, Value]) -> tuple[str, ...]:
+    """A statement is prepared for the types of its parameters, null being one."""
+    return (text, *(type(parameters[name]).__name__ for name in sorted(parameters)))
+
+
+def _rows(result: Any) -> Rows:
+    try:
+        return Rows(result.get_column_names(), result.get_all())
+    finally:
+        result.close()

@@ -1,0 +1,34 @@
+"""The graph of one test, wherever its engine keeps it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from graph_stores import Credentials, open_store
+from graph_stores.protocol import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a test's graph is, to be opened, closed and opened again."""
+
+    url: str
+    project: str
+    credentials: Credentials | None = None
+    handles: list[Store] = field(default_factory=list)
+
+    async def open(self, **options: Any) -> Store:
+        store = await open_store(self.url, **{"project": self.project, "credentials": self.credentials} | options)
+        self.handles.append(store)
+        return store
+
+    async def reopen(self, **options: Any) -> Store:
+        await self.close()
+        return await self.open(**options)
+
+    async def close(self) -> None:
+        while self.handles:
+            await self.handles.pop().close()
+
+    async def other_handle(self) -> Store:
+        """A second handle where the engine allows one, and the same handle where one process owns the file."""
+        return await self.open() if self.handles[0].capabilities.many_processes else self.handles[0]

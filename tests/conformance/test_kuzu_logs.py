@@ -1,0 +1,129 @@
+"""The log of an embedded database torn, missing, broken or strange: the last whole commit, or a refusal that helps."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graph_stores import kuzu
+from graph_stores.errors import StoreDamaged
+from graph_stores.kuzu.store import DEFAULT_LOG_LIMIT
+from graph_stores.model import Select
+from tests.conformance.kuzu_child import child, file_batch, opened
+
+
+@pytest.fixture(params=["kuzu", "ladybug"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def with_log(engine: str, tmp_path: Path) -> Path:
+    """A database whose ten commits are in the log only, as a kill leaves it."""
+    assert child("write_and_die", engine, tmp_path / "graph").returncode == 0
+    return tmp_path / "graph"
+
+
+def log_of(path: Path) -> Path:
+    return path.with_name(path.name + ".wal")
+
+
+async def found(engine: str, path: Path, log_limit: int = DEFAULT_LOG_LIMIT) -> int:
+    store = await kuzu.open(f"{engine}:{path}", project="p", log_limit=log_limit)
+    try:
+        return len(await store.nodes(Select()))
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize(("lost", "whole"), [(1, 9), (40, 9), (2000, 9), (5000, 8)])
+async def test_torn_log_opens_at_the_last_whole_commit(engine: str, with_log: Path, lost: int, whole: int) -> None:
+    os.truncate(log_of(with_log), log_of(with_log).stat().st_size - lost)
+    assert await found(engine, with_log) == whole
+
+
+@pytest.mark.parametrize("torn", [3, 700, 3000])
+async def test_commit_that_was_being_written_at_the_kill_is_cut_off(engine: str, with_log: Path, torn: int) -> None:
+    """What lies beyond the last noted commit is half of the next one."""
+    log = log_of(with_log)
+    notes = with_log.with_name(with_log.name + ".commits")
+    ends = notes.read_bytes()
+    last = int.from_bytes(ends[-16:-8], "little")
+    notes.write_bytes(ends[:-8])
+    os.truncate(log, last + torn)
+    assert await found(engine, with_log) == 9
+    assert await found(engine, with_log) == 9
+
+
+async def test_missing_notes_cost_nothing(engine: str, with_log: Path) -> None:
+    with_log.with_name(with_log.name + ".commits").unlink()
+    for _ in range(2):
+        assert await found(engine, with_log) == 10
+    assert log_of(with_log).exists()
+
+
+def _remove(log: Path) -> None:
+    log.unlink()
+
+
+def _empty(log: Path) -> None:
+    log.write_bytes(b"")
+
+
+def _flip_a_bit(log: Path) -> None:
+    data = bytearray(log.read_bytes())
+    data[30] ^= 0xFF
+    log.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [_remove, _empty, _flip_a_bit], ids=["missing", "empty", "broken"])
+async def test_damaged_log_is_refused_with_the_way_to_recover(
+    engine: str, with_log: Path, damage: Callable[[Path], None]
+) -> None:
+    kept = log_of(with_log).read_bytes()
+    damage(log_of(with_log))
+    with pytest.raises(StoreDamaged) as refused:
+        await found(engine, with_log)
+    assert log_of(with_log).name in refused.value.hint
+    log_of(with_log).write_bytes(kept)
+    assert await found(engine, with_log) == 10
+
+
+async def test_log_of_another_database_is_refused(engine: str, with_log: Path, tmp_path: Path) -> None:
+    assert child("write_and_die", engine, tmp_path / "other").returncode == 0
+    kept = log_of(with_log).read_bytes()
+    log_of(with_log).write_bytes(log_of(tmp_path / "other").read_bytes())
+    with pytest.raises(StoreDamaged):
+        await found(engine, with_log)
+    log_of(with_log).write_bytes(kept)
+    assert await found(engine, with_log) == 10
+
+
+async def test_strange_log_beside_a_cleanly_closed_database_is_refused(engine: str, with_log: Path) -> None:
+    strange = log_of(with_log).read_bytes()
+    assert await found(engine, with_log, log_limit=1) == 10
+    assert not log_of(with_log).exists()
+    log_of(with_log).write_bytes(strange)
+    with pytest.raises(StoreDamaged, match="does not belong"):
+        await found(engine, with_log)
+
+
+async def test_log_that_cannot_be_written_ends_the_handle_and_nothing_is_half(engine: str, tmp_path: Path) -> None:
+    path = tmp_path / "graph"
+    run = child("run_out_of_room", engine, path)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["store_full", "store_closed", "done"]
+    assert await found(engine, path) in (1, 201)
+    store = await opened(engine, path)
+    await store.commit(file_batch("there is room again"))
+    await store.close()
+
+
+async def test_the_log_is_checkpointed_before_it_outgrows_the_file(engine: str, tmp_path: Path) -> None:
+    store = await opened(engine, tmp_path / "graph", log_limit=200_000)
+    for number in range(60):
+        await store.commit(file_batch(*(f"{number}-{index}" for index in range(20)), name="x" * 1000))
+        guard = store._engine.guard
+        assert guard.log_size() < max(200_000, guard.file_size() // 2) + 100_000
+    await store.close()

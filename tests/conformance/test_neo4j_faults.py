@@ -1,0 +1,225 @@
+"""Neo4j and the wire to it fail: lost answers, half-open connections, a killed server, eight processes at once."""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from neo4j_server import Neo4jServer
+
+from graph_stores import Credentials, open_store
+from graph_stores.errors import DeadlineExceeded, GraphmillError, StoreUnavailable, TransientStoreError
+from graph_stores.model import Batch, Ref, Select
+from graph_stores.protocol import Store
+from orchestrator import states
+from orchestrator.lifecycle import Lifecycle, new_node, transition
+from orchestrator.states import State
+from tests.conformance.examples import claim, file, files, ref, states_of, write
+from tests.conformance.neo4j_proxy import Cut, Proxy, proxy_to
+from tests.conformance.place import Place
+from tests.conftest import Neo4jAccess
+
+pytestmark = pytest.mark.neo4j
+ROOT = Path(__file__).parents[2]
+PROCESSES, NODES, ROUNDS = 8, 4000, 2
+
+
+@pytest.fixture
+def engine(neo4j_server: Neo4jAccess) -> str:
+    return "neo4j"
+
+
+@pytest.fixture
+async def proxy(neo4j_server: Neo4jAccess) -> AsyncIterator[Proxy]:
+    async with proxy_to(neo4j_server.uri) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def wired(store: Store, place: Place, proxy: Proxy) -> AsyncIterator[Store]:
+    """A second handle on the same project, by way of the proxy."""
+    store = await open_store(proxy.uri, project=place.project, credentials=place.credentials, deadline=20)
+    yield store
+    proxy.thaw()
+    await store.close()
+
+
+CUTS = [[Cut.AFTER], [Cut.BEFORE], [Cut.BEFORE, Cut.AFTER], [Cut.BEFORE, Cut.BEFORE, Cut.BEFORE]]
+
+
+@pytest.mark.parametrize("cuts", CUTS, ids=lambda cuts: "-".join(cut.name.lower() for cut in cuts))
+async def test_a_commit_has_exactly_one_effect_however_its_answer_is_lost(
+    store: Store, wired: Store, proxy: Proxy, cuts: list[Cut]
+) -> None:
+    await write(store, nodes=[file("a")])
+    proxy.cuts, proxy.commits = list(cuts), 0
+    # Moving a second time would be a conflict, so that a blind repetition shows.
+    moves = [transition(ref("a"), expected=State.PENDING, to=State.SKIP, retry_count=1)]
+    await wired.commit(Batch(transitions=moves, nodes=[file("b")]))
+    assert proxy.cuts == []
+    # One that happened is recognised by its marker: it is not committed again.
+    assert proxy.commits == len(cuts) + (cuts[-1] is Cut.BEFORE)
+    assert await states_of(store) == {"a": "skip", "b": "pending"}
+
+
+@pytest.mark.parametrize("cut", list(Cut), ids=lambda cut: cut.name.lower())
+async def test_a_claim_keeps_what_it_took_although_the_answer_was_lost(
+    store: Store, wired: Store, proxy: Proxy, cut: Cut
+) -> None:
+    await write(store, nodes=files(10))
+    proxy.cuts = [cut]
+    rows = await claim(Lifecycle(store=wired), limit=4)
+    assert [row.uuid for row in rows] == [each.uuid for each in files(4)]
+    held = {row.uuid: row.lease for row in await store.nodes(Select(states=["parsing"]))}
+    assert held == {row.uuid: row.lease for row in rows}
+
+
+async def test_a_commit_that_is_never_answered_ends_by_its_deadline_and_the_handle_lives_on(
+    store: Store, place: Place, proxy: Proxy
+) -> None:
+    wired = await open_store(proxy.uri, project=place.project, credentials=place.credentials, deadline=2)
+    try:
+        await write(wired, nodes=[file("before")])
+        proxy.freeze()
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        with pytest.raises(DeadlineExceeded) as refusal:
+            await write(wired, nodes=[file("lost")])
+        assert clock() - started < 4
+        assert refusal.value.transient
+        assert "read again" in refusal.value.hint
+        proxy.thaw()
+        await write(wired, nodes=[file("after")])
+    finally:
+        proxy.thaw()
+        await wired.close()
+    assert set(await states_of(store)) >= {"before", "after"}
+
+
+@pytest.mark.parametrize("verb", ["nodes", "progress", "claim", "heartbeat", "query", "export", "search", "schema"])
+async def test_no_call_outlives_its_deadline(store: Store, place: Place, proxy: Proxy, verb: str) -> None:
+    wired = await open_store(proxy.uri, project=place.project, credentials=place.credentials, deadline=0.7)
+    calls = {
+        "nodes": lambda: wired.nodes(Select()),
+        "progress": lambda: wired.progress(finished=[], window=1),
+        "claim": lambda: claim(Lifecycle(store=wired)),
+        "heartbeat": lambda: wired.heartbeat([ref("a")], token="t", seconds=1),
+        "query": lambda: wired.query("RETURN 1", {}),
+        "export": lambda: anext(wired.export_nodes()),
+        "search": lambda: wired.search([1.0], limit=1),
+        "schema": wired.schema,
+    }
+    proxy.freeze()
+    try:
+        async with asyncio.timeout(5):
+            with pytest.raises(GraphmillError) as refusal:
+                await calls[verb]()
+    finally:
+        proxy.thaw()
+        await wired.close()
+    assert refusal.value.code == ("query_timeout" if verb == "query" else "deadline_exceeded")
+
+
+async def test_eight_processes_claim_every_node_exactly_once(
+    store: Store, place: Place, neo4j_server: Neo4jAccess
+) -> None:
+    projects = [f"{place.project}-{number}" for number in range(ROUNDS)]
+    for project in projects:
+        handle = await place.open(project=project)
+        nodes = [
+            new_node(label="File", uuid=f"{project} {number}", name="f", depth=number % 3) for number in range(NODES)
+        ]
+        await handle.commit(Batch(nodes=nodes))
+    command = [sys.executable, "-m", "tests.conformance.claim_worker", neo4j_server.uri, neo4j_server.user, *projects]
+    environment = {**os.environ, "NEO4J_PASSWORD": neo4j_server.password}
+    workers = [
+        await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE)
+        for _ in range(PROCESSES)
+    ]
+    printed = await asyncio.gather(*(worker.communicate() for worker in workers))
+    assert [worker.returncode for worker in workers] == [0] * PROCESSES
+    claimed = Counter(
+        line.rpartition(b" ")[0].partition(b" ")[2] for output, _ in printed for line in output.splitlines()
+    )
+    assert len(claimed) == NODES * ROUNDS
+    assert set(claimed.values()) == {1}
+    assert sum(1 for output, _ in printed if output) > 1
+
+
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
+    """An empty server to kill and start again."""
+    server = Neo4jServer(tmp_path_factory.mktemp("own-neo4j"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(server.home)
+
+
+async def opened(server: Neo4jServer, **options: float) -> Store:
+    credentials = Credentials(user=server.user, password=server.password)
+    return await open_store(server.uri, project="own", credentials=credentials, create=True, **options)
+
+
+async def test_an_empty_server_is_migrated_by_many_at_once(own_server: Neo4jServer) -> None:
+    handles = [await opened(own_server) for _ in range(4)]
+    try:
+        assert (await handles[0].schema()).found is None
+        found = await asyncio.gather(*(handle.migrate() for handle in handles))
+        assert {(status.found, tuple(status.missing)) for status in found} == {(found[0].newest, ())}
+        await write(handles[0], nodes=[file("a")])
+        await write(handles[0], deletions=[ref("a")])
+    finally:
+        for handle in handles:
+            await handle.close()
+
+
+async def test_a_job_goes_on_by_itself_when_the_server_is_killed_and_comes_back(own_server: Neo4jServer) -> None:
+    store = await opened(own_server, deadline=20.0)
+    await store.migrate()
+    acknowledged: list[Ref] = []
+    troubles: list[GraphmillError] = []
+    back = asyncio.Event()
+
+    async def work() -> None:
+        """Move each node on together with writing the next; what is transient is simply tried again."""
+        await persist(Batch(nodes=[file("0")]))
+        number = 0
+        while not back.is_set() or number < 50:
+            moves = [transition(ref(str(number)), expected=State.PENDING, to=State.SKIP)]
+            number += 1
+            await persist(Batch(transitions=moves, nodes=[file(str(number))]))
+            acknowledged.append(ref(str(number)))
+
+    async def persist(batch: Batch) -> None:
+        while True:
+            try:
+                return await store.commit(batch)
+            except TransientStoreError as error:
+                troubles.append(error)
+
+    worker = asyncio.create_task(work())
+    try:
+        while len(acknowledged) < 20:
+            await asyncio.sleep(0.01)
+        own_server.kill()
+        await asyncio.to_thread(own_server.start)
+        before = len(acknowledged)
+        while len(acknowledged) < before + 5:
+            assert not worker.done()
+            await asyncio.sleep(0.01)
+        back.set()
+        await worker
+        assert all(isinstance(trouble, StoreUnavailable | DeadlineExceeded) for trouble in troubles)
+        found = await states_of(store)
+        assert found == {**{str(each): "skip" for each in range(len(acknowledged))}, str(len(acknowledged)): "pending"}
+        assert [row.uuid for row in await claim(Lifecycle(store=store), states.PARSE)] == [str(len(acknowledged))]
+    finally:
+        worker.cancel()
+        await store.close()
