@@ -1,0 +1,126 @@
+"""Reads nodes, counts and whole graphs. Refuses to write."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from neo4j import AsyncManagedTransaction, Record
+
+import cypher
+from graph_stores.model import (
+    ErrorCount,
+    ExportedEdge,
+    ExportedNode,
+    NodeRow,
+    Progress,
+    Ref,
+    Select,
+    StateCount,
+)
+from graph_stores.neo4j.claims import SHALLOWEST
+from graph_stores.neo4j.connection import DIALECT, Connection, fetch
+from graph_stores.neo4j.schema import Schema
+from graph_stores.neo4j.values import first_label, node_row, plain_properties
+
+_MESSAGES = 20
+# Of each label; messages of several labels are added up, so a few more than are shown.
+_MESSAGES_READ = 1000
+
+
+class Reading:
+    def __init__(self, connection: Connection, project: str, schema: Schema) -> None:
+        self._connection = connection
+        self._project = project
+        self._schema = schema
+
+    async def nodes(self, select: Select) -> list[NodeRow]:
+        self._schema.shape.check_labels(select.labels)
+        after = select.after or Ref(label="", uuid="")
+        labels = sorted(set(select.labels) or self._schema.shape.labels)
+        parameters = self._filters(select)
+
+        async def page(tx: AsyncManagedTransaction) -> list[NodeRow]:
+            rows: list[NodeRow] = []
+            for label in labels:
+                if label >= after.label and len(rows) < select.limit:
+                    text = cypher.render(DIALECT, _form(select), label=label)
+                    beyond = after.uuid if label == after.label else ""
+                    answer = await fetch(tx, text, **parameters, after=beyond, limit=select.limit - len(rows))
+                    rows += [node_row(label, each["row"]) for each in answer]
+            return rows
+
+        return await self._connection.read(page)
+
+    async def progress(self, *, finished: Sequence[str], window: float) -> Progress:
+        labels = sorted(self._schema.shape.labels)
+
+        async def count(tx: AsyncManagedTransaction) -> Progress:
+            counts: list[tuple[str, Record]] = []
+            errors: Counter[tuple[str, str]] = Counter()
+            for label in labels:
+                text = cypher.render(DIALECT, "progress_counts", label=label)
+                asked = {"project": self._project, "finished": list(finished), "window": window}
+                counts += [(label, row) for row in await fetch(tx, text, **asked)]
+                text = cypher.render(DIALECT, "progress_errors", label=label)
+                asked = {"project": self._project, "shallowest": SHALLOWEST, "limit": _MESSAGES_READ}
+                for row in await fetch(tx, text, **asked):
+                    errors[row["errorType"], row["message"]] += row["count"]
+            return _progress(counts, errors)
+
+        return await self._connection.read(count)
+
+    async def export_nodes(self) -> AsyncIterator[ExportedNode]:
+        ours = self._schema.shape.labels
+        for label in sorted(ours):
+            text = cypher.render(DIALECT, "export_nodes", label=label)
+            async for portion in self._connection.stream(text, {"project": self._project}):
+                for row in portion:
+                    if first_label(row["labels"], ours) == label:
+                        yield ExportedNode(label=label, properties=plain_properties(row["properties"]))
+
+    async def export_edges(self) -> AsyncIterator[ExportedEdge]:
+        ours = self._schema.shape.labels
+        for label in sorted(ours):
+            text = cypher.render(DIALECT, "export_edges", label=label)
+            async for portion in self._connection.stream(text, {"project": self._project}):
+                for row in portion:
+                    target = first_label(row["targetLabels"], ours)
+                    if first_label(row["sourceLabels"], ours) == label and target in ours:
+                        yield ExportedEdge(
+                            type=row["type"],
+                            source=Ref(label=label, uuid=row["source"]),
+                            target=Ref(label=str(target), uuid=row["target"]),
+                            properties=plain_properties(row["properties"]),
+                        )
+
+    def _filters(self, select: Select) -> dict[str, Any]:
+        return {
+            "project": self._project,
+            "uuids": sorted(set(select.uuids)),
+            "states": list(select.states) or None,
+            "errorType": select.error_type,
+            "errorClass": select.error_class,
+            "expired": select.expired,
+            "shallowest": SHALLOWEST,
+        }
+
+
+def _form(select: Select) -> str:
+    """Which of the indexes leads to few nodes."""
+    if select.uuids:
+        return "nodes_by_uuid"
+    return "nodes_by_state" if select.states else "nodes_all"
+
+
+def _progress(counts: Sequence[tuple[str, Record]], errors: Counter[tuple[str, str]]) -> Progress:
+    frequent = sorted(errors.items(), key=lambda item: (-item[1], item[0]))[:_MESSAGES]
+    return Progress(
+        counts=[
+            StateCount(label=label, state=row["state"], count=row["count"])
+            for label, row in sorted(counts, key=lambda item: (item[0], item[1]["state"]))
+        ],
+        errors=[ErrorCount(error_type=kind, message=message, count=count) for (kind, message), count in frequent],
+        in_flight=sum(row["leased"] for _, row in counts),
+        stuck=sum(row["stuck"] for _, row in counts),
+        finished=sum(row["finished"] for _, row in counts),
+    )

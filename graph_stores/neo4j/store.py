@@ -1,0 +1,135 @@
+"""The store over a Neo4j server: checks what it is asked, and passes it to the part that does it."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import cypher
+from graph_stores.errors import Misuse, UnknownDatabase
+from graph_stores.model import (
+    Batch,
+    Claim,
+    ExportedEdge,
+    ExportedNode,
+    Hit,
+    NodeRow,
+    Progress,
+    Ref,
+    Select,
+    Table,
+    Value,
+    VectorSpace,
+)
+from graph_stores.neo4j.claims import Claims
+from graph_stores.neo4j.commits import Commits
+from graph_stores.neo4j.connection import DIALECT, Connection
+from graph_stores.neo4j.indexes import VectorIndexes
+from graph_stores.neo4j.reading import Reading
+from graph_stores.neo4j.schema import Schema
+from graph_stores.neo4j.search import Search
+from graph_stores.neo4j.spaces import Spaces
+from graph_stores.neo4j.values import plain, sendable
+from graph_stores.protocol import Capabilities, SchemaStatus
+from graph_stores.values import check_batch, checked_name
+
+
+class Neo4jStore:
+    capabilities = Capabilities(many_processes=True, vector_index=True)
+
+    def __init__(self, connection: Connection, project: str) -> None:
+        self.url = connection.place.url
+        self.project = project
+        self._connection = connection
+        self._schema = Schema(connection)
+        self._indexes = VectorIndexes(connection, self._schema)
+        self._spaces = Spaces(connection, project, self._indexes)
+        self._commits = Commits(connection, project, self._spaces)
+        self._claims = Claims(connection, project)
+        self._reading = Reading(connection, project, self._schema)
+        self._search = Search(connection, project, self._spaces, self._indexes)
+
+    async def connect(self) -> None:
+        """Reach the server, prove who we are, and learn what the database looks like."""
+        try:
+            await self._connection.verify()
+            await self._schema.look()
+        except UnknownDatabase as error:
+            there = await self._connection.databases(cypher.load(DIALECT, "databases"))
+            raise UnknownDatabase(error.message, hint=f"it has {', '.join(there)}") from error
+
+    async def schema(self) -> SchemaStatus:
+        return (await self._schema.look()).status()
+
+    async def migrate(self) -> SchemaStatus:
+        status = await self._schema.migrate()
+        await self._commits.sweep()
+        return status
+
+    async def commit(self, batch: Batch) -> None:
+        check_batch(batch)
+        shape = self._schema.shape
+        shape.check_labels(ref.label for ref in _refs(batch))
+        shape.check_edge_types({edge.type for edge in batch.edges} | {unlink.type for unlink in batch.unlinks})
+        await self._commits.commit(batch)
+
+    async def claim(self, claim: Claim) -> list[NodeRow]:
+        self._schema.shape.check_labels(claim.labels)
+        for marks in claim.marks.values():
+            for name in (*marks.set, *marks.stamp):
+                checked_name(name, "property")
+        return await self._claims.claim(claim)
+
+    async def heartbeat(self, nodes: Sequence[Ref], *, token: str, seconds: float) -> frozenset[str]:
+        self._schema.shape.check_labels(node.label for node in nodes)
+        return await self._claims.heartbeat(nodes, token=token, seconds=seconds)
+
+    async def nodes(self, select: Select) -> list[NodeRow]:
+        return await self._reading.nodes(select)
+
+    async def progress(self, *, finished: Sequence[str], window: float) -> Progress:
+        return await self._reading.progress(finished=finished, window=window)
+
+    async def vector_space(self) -> VectorSpace | None:
+        return await self._spaces.current()
+
+    async def use_vector_space(self, space: VectorSpace) -> None:
+        if space.dimension < 1:
+            raise Misuse(f"a vector space cannot have {space.dimension} dimensions", hint="use at least 1")
+        await self._spaces.use(space)
+
+    async def index_vectors(self) -> None:
+        if space := await self._spaces.current():
+            await self._indexes.build(self._spaces.key, space.dimension)
+
+    async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]:
+        self._schema.shape.check_labels(labels)
+        return await self._search.nearest(vector, limit=limit, labels=labels)
+
+    async def query(
+        self, text: str, parameters: Mapping[str, Value], *, write: bool = False, timeout: float | None = None
+    ) -> Table:
+        asked = sendable({"project": self.project, **parameters})
+        columns, records = await self._connection.ask(text, asked, write=write, seconds=timeout)
+        labels = self._schema.shape.labels
+        return Table(
+            columns=tuple(columns), rows=[[plain(value, labels) for value in record.values()] for record in records]
+        )
+
+    def export_nodes(self) -> AsyncIterator[ExportedNode]:
+        return self._reading.export_nodes()
+
+    def export_edges(self) -> AsyncIterator[ExportedEdge]:
+        return self._reading.export_edges()
+
+    async def close(self) -> None:
+        await self._commits.close()
+        await self._connection.close()
+
+
+def _refs(batch: Batch) -> list[Ref]:
+    return [
+        *(each.node for each in batch.transitions),
+        *batch.deletions,
+        *(each.source for each in batch.unlinks),
+        *(each.ref for each in batch.nodes),
+        *(ref for each in batch.edges for ref in (each.source, each.target)),
+        *(each.node for each in batch.vectors),
+    ]
