@@ -1,0 +1,92 @@
+"""The way in and the way out: finds the command, runs it, and turns whatever happens into output and an exit code."""
+
+import io
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from orchestrator.cli import failures
+from orchestrator.cli.options import GlobalOptions, global_options
+
+# In the order of a first visit. A module is named as its command and holds it under that name.
+COMMANDS = ("init", "status", "query")
+
+
+class LazyGroup(click.Group):
+    """Imports a command when it is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"orchestrator.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            ctx.fail(f"there is no command {name!r}{failures.did_you_mean(name, COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:  # Any: what click returns
+        result = super().invoke(ctx)
+        # Here, where click still answers for a reader that has gone away (| head), and not when Python ends.
+        sys.stdout.flush()
+        return result
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and end the process with its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    options = GlobalOptions()
+    _write_anything()
+    try:
+        _group().main(given, prog_name="graphmill", standalone_mode=False, obj=options)
+    except Exception as error:  # noqa: BLE001 the one place where everything ends as a line and an exit code
+        # A command line that could not be read did not get as far as filling in the options.
+        options.json = options.json or "--json" in given
+        sys.exit(failures.report(error, options))
+
+
+def _write_anything() -> None:
+    """A character that the terminal does not have is shown as its number, and is no reason to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _group() -> click.Group:
+    return LazyGroup(
+        name="graphmill",
+        params=[*global_options(), _version_option()],
+        help="Turn sources into a graph that knows, on every node, where it stands.",
+        epilog="Options may stand before or after the command: graphmill status --json",
+        no_args_is_help=True,
+    )
+
+
+def _version_option() -> click.Option:
+    def show(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+        if asked and not ctx.resilient_parsing:
+            click.echo(f"graphmill {_version()}")
+            ctx.exit()
+
+    return click.Option(
+        ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=show, help="Show the version and exit."
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("graphmill")
+    except PackageNotFoundError:
+        return "(not installed: running from its source)"

@@ -1,0 +1,60 @@
+"""`graphmill init`: make the graph, or bring it up to date."""
+
+from typing import Any
+
+import click
+
+from graph_stores.protocol import SchemaStatus, Store
+from orchestrator.cli.options import Command, GlobalOptions
+
+
+@click.command(cls=Command)
+@click.pass_obj
+def init(options: GlobalOptions) -> None:
+    """Create the graph, or bring an older one up to date.
+
+    Creates schema, constraints and indexes, and repairs what is missing. Safe to repeat.
+    """
+    from orchestrator.cli.session import with_store
+    from orchestrator.cli.text import dumps
+
+    document = with_store(options, _migrate, create=True)
+    if options.json:
+        click.echo(dumps(document))
+        return
+    place = f" --store {options.store}" if options.store else ""
+    click.echo(f"{_sentence(document)}\nnext: graphmill{place} status")
+
+
+async def _migrate(store: Store) -> dict[str, Any]:
+    before = await store.schema()
+    after = await store.migrate()
+    return {
+        "store": store.url,
+        "projectId": store.project,
+        "did": _deed(before),
+        "schema_before": before.found,
+        "schema": after.found,
+        "backup": after.backup,
+        "repaired": list(before.missing) if before.found == before.newest else [],
+    }
+
+
+def _deed(before: SchemaStatus) -> str:
+    if before.found is None:
+        return "created"
+    if before.found < before.newest:
+        return "upgraded"
+    return "repaired" if before.missing else "nothing"
+
+
+def _sentence(document: dict[str, Any]) -> str:
+    store, version = document["store"], document["schema"]
+    backup = f"\nthe graph as it was before: {document['backup']}" if document["backup"] else ""
+    told = {
+        "created": f"created {store} (schema {version})",
+        "upgraded": f"upgraded {store} from schema {document['schema_before']} to {version}" + backup,
+        "repaired": f"repaired {store}: {', '.join(document['repaired'])}",
+        "nothing": f"{store} is up to date (schema {version}): nothing to do",
+    }
+    return told[document["did"]]

@@ -1,0 +1,53 @@
+"""The options that every command takes, before or after its name. Declared here and nowhere else."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+
+@dataclass(slots=True, kw_only=True)
+class GlobalOptions:
+    """What was given so far; filled in as the command line is read, so that a failure can be shown as asked."""
+
+    store: str | None = None
+    project: str | None = None
+    config: Path | None = None
+    verbose: bool = False
+    json: bool = False
+
+
+class Command(click.Command):
+    """A command that also takes the global options."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # Any: passed on to click untouched
+        super().__init__(*args, **kwargs)
+        self.own = [param for param in self.params if isinstance(param, click.Option)]
+        self.params += global_options()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shared = [param for param in self.get_params(ctx) if isinstance(param, click.Option) and param not in self.own]
+        for title, options in (("Options", self.own), ("Global options", shared)):
+            if records := [record for option in options if (record := option.get_help_record(ctx))]:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def global_options() -> list[click.Parameter]:
+    def option(*names: str, **attributes: Any) -> click.Option:  # Any: passed on to click untouched
+        return click.Option(names, expose_value=False, callback=_record, **attributes)
+
+    return [
+        option("--store", metavar="URL", help="The graph: kuzu:PATH, ladybug:PATH, neo4j://HOST or bolt://HOST."),
+        option("--project", metavar="NAME", help="The project inside the graph."),
+        option("--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings; else graphmill.toml."),
+        option("--json", is_flag=True, help="Print one JSON document."),
+        option("-v", "--verbose", is_flag=True, help="Show tracebacks and what happens underneath."),
+    ]
+
+
+def _record(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    if param.name and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE:
+        setattr(ctx.obj, param.name, value)

@@ -1,0 +1,152 @@
+"""`graphmill query`: a person's own Cypher, or a query of the catalogue by name."""
+
+import json
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from cypher import NamedQuery, catalogue
+from graph_stores.errors import Misuse
+from graph_stores.model import Table, Value
+from graph_stores.protocol import Store
+from orchestrator.cli.failures import did_you_mean
+from orchestrator.cli.options import Command, GlobalOptions
+
+_USES_PROJECT = re.compile(r"\$project\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    text: str
+    parameters: dict[str, Value]
+    write: bool
+    timeout: float
+
+    async def answer(self, store: Store) -> Table:
+        parameters = dict(self.parameters)
+        if _USES_PROJECT.search(self.text):
+            parameters.setdefault("project", store.project)
+        return await store.query(self.text, parameters, write=self.write, timeout=self.timeout)
+
+
+def _seconds(_: click.Context, __: click.Parameter, value: float) -> float:
+    if not (math.isfinite(value) and value > 0):
+        raise click.BadParameter(f"{value} is not a time above 0 seconds")
+    return value
+
+
+def _pairs(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, Value]:
+    pairs: dict[str, Value] = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not equals or not key.isidentifier():
+            raise click.BadParameter(f"{value!r} is not of the form name=value")
+        pairs[key] = _parsed(text)
+    return pairs
+
+
+@click.command(cls=Command)
+@click.argument("cypher", required=False)
+@click.option("--name", metavar="NAME", help="Run this query of the catalogue.")
+@click.option("--list", "list_all", is_flag=True, help="Show the catalogue.")
+@click.option("--param", "parameters", metavar="K=V", multiple=True, callback=_pairs, help="Fill in $K. Repeatable.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma separated values.")
+@click.option("--write", is_flag=True, help="Let the query change the graph.")
+@click.option(
+    "--timeout", type=float, default=60.0, show_default=True, metavar="SECONDS", callback=_seconds, help="Stop it then."
+)
+@click.pass_obj
+def query(
+    options: GlobalOptions,
+    cypher: str | None,
+    name: str | None,
+    list_all: bool,
+    parameters: dict[str, Value],
+    as_csv: bool,
+    write: bool,
+    timeout: float,
+) -> None:
+    """Ask the graph in Cypher.
+
+    Read-only unless --write. With - or nothing, CYPHER is read from standard input. $project is the project's name; a
+    value of --param is JSON where it can be, else text.
+    """
+    if sum((cypher is not None, name is not None, list_all)) > 1:
+        raise click.UsageError("give either a query, or --name, or --list")
+    if as_csv and options.json:
+        raise click.UsageError("choose --json or --csv, not both")
+    if list_all:
+        _print_catalogue(options)
+        return
+    from orchestrator.cli.session import with_store
+
+    text = _named(options, name) if name is not None else _given(cypher)
+    request = _Request(text=text, parameters=parameters, write=write, timeout=timeout)
+    _print(with_store(options, request.answer), as_json=options.json, as_csv=as_csv)
+
+
+def _print(table: Table, *, as_json: bool, as_csv: bool) -> None:
+    if as_json:
+        from orchestrator.cli.text import dumps
+
+        click.echo(dumps([dict(zip(table.columns, row, strict=True)) for row in table.rows]))
+    elif as_csv:
+        from orchestrator.cli.tables import write_csv
+
+        write_csv(table)
+    else:
+        from orchestrator.cli.tables import print_table
+
+        print_table(table)
+
+
+def _print_catalogue(options: GlobalOptions) -> None:
+    queries = _catalogue(options)
+    if options.json:
+        from dataclasses import asdict
+
+        from orchestrator.cli.text import dumps
+
+        click.echo(dumps([asdict(each) for each in queries]))
+        return
+    from orchestrator.cli.tables import print_catalogue
+
+    print_catalogue(queries)
+
+
+def _catalogue(options: GlobalOptions) -> Sequence[NamedQuery]:
+    import graph_stores
+    from orchestrator.cli.session import read_settings
+
+    return catalogue(graph_stores.dialect_of(read_settings(options).store))
+
+
+def _named(options: GlobalOptions, name: str) -> str:
+    texts = {each.name: each.text for each in _catalogue(options)}
+    if name not in texts:
+        near = did_you_mean(name, texts)
+        raise Misuse(f"there is no query named {name!r}{near}", hint="see them all with: graphmill query --list")
+    return texts[name]
+
+
+def _given(cypher: str | None) -> str:
+    if cypher is None and sys.stdin.isatty():
+        raise click.UsageError("there is no query: give it as an argument, by --name, or on standard input")
+    try:
+        text = sys.stdin.read() if cypher in (None, "-") else cypher
+    except UnicodeDecodeError as cause:
+        raise click.UsageError("what came on standard input is not text") from cause
+    if not text or not text.strip():
+        raise click.UsageError("the query is empty")
+    return text
+
+
+def _parsed(text: str) -> Value:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,121 @@
+"""The command line as people run it: a process of its own, in an empty folder, with a clean environment."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_SETTINGS = ("GRAPHMILL_", "NEO4J_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # Any: whatever the command printed
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> dict[str, str]:
+        """What `--json` says about a failure, which must be the only thing on standard output."""
+        error = self.json["error"]
+        assert set(error) == {"code", "message", "hint"}
+        return dict(error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cli:
+    """`graphmill`, started in a folder."""
+
+    folder: Path
+    environment: Mapping[str, str]
+
+    def __call__(self, *arguments: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> Outcome:
+        done = subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env={**self.environment, **(env or {})},
+            input=stdin if stdin is not None else "",
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return Outcome(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def refused(self, *arguments: str, code: str, exit_code: int = 1, **options: Any) -> Outcome:  # Any: passed on
+        """A command that must fail, as text and as JSON: one story, one exit code, nothing else. Returns the text."""
+        text, document = self(*arguments, **options), self(*arguments, "--json", **options)
+        assert (text.code, document.code) == (exit_code, exit_code), text.err + document.out
+        assert text.out == ""
+        assert "Traceback" not in text.err + document.err
+        error = document.error
+        assert error["code"] == code
+        told = f"error: {error['message']}" + (f"\nhint: {error['hint']}" if error["hint"] else "")
+        assert text.err.endswith(f"{told}\n")
+        return text
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "orchestrator.cli", *arguments]
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:  # Any: passed on to Popen
+        """The command as a process that the test talks to."""
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | options
+        return subprocess.Popen(self.command(*arguments), cwd=self.folder, env={**self.environment}, text=True, **pipes)
+
+    def wait_for_owner(self, process: subprocess.Popen[str]) -> None:
+        """Until the process owns the embedded graph, as the lock beside it tells."""
+        lock = self.folder / "graph.kuzu.lock"
+        while str(process.pid) not in lock.read_text():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+
+    def python(self, code: str, *arguments: str) -> str:
+        """Run Python in a process of its own: the two embedded engines must never meet in one."""
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def seed(self, url: str, *, project: str = "default") -> None:
+        self.python((Path(__file__).parent / "seed_graph.py").read_text(encoding="utf-8"), url, project)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(_SETTINGS)}
+    environment |= {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "LC_ALL": "C.UTF-8"}
+    return Cli(folder=tmp_path, environment=environment)
+
+
+@pytest.fixture
+def graph(cli: Cli) -> Cli:
+    """`graphmill` where `init` has been run."""
+    outcome = cli("init")
+    assert outcome.code == 0, outcome.err
+    return cli
+
+
+@pytest.fixture
+def filled(graph: Cli) -> Cli:
+    """`graphmill` over a graph with nodes in many states, see `seed_graph.py`."""
+    graph.seed("kuzu:./graph.kuzu")
+    return graph

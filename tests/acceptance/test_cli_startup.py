@@ -1,0 +1,43 @@
+"""What a command costs before it does anything: heavy modules are imported by those who use them."""
+
+import pytest
+
+from .conftest import Cli
+
+ENGINES = {"kuzu", "ladybug", "neo4j"}
+HEAVY = {"pyarrow", "numpy", "pandas", "networkx", "torch", "requests", "pygments"}
+SHOW = {"rich"}
+# The command runs inside this one, which then tells what was imported.
+DUMP = """
+import sys
+from orchestrator.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as end:
+    assert not end.code, end.code
+finally:
+    print(*sorted({name.partition(".")[0] for name in sys.modules}), file=open("modules", "w"))
+"""
+
+
+def imported(cli: Cli, *arguments: str) -> set[str]:
+    cli.python(DUMP, *arguments)
+    return set((cli.folder / "modules").read_text().split())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["status", "--help"], ["query", "--help"]], ids=" ".join
+)
+def test_help_imports_nothing_heavy(cli: Cli, arguments: list[str]) -> None:
+    assert not imported(cli, *arguments) & (ENGINES | HEAVY | SHOW | {"asyncio"})
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["query", "RETURN 1 AS one"]], ids=lambda arguments: arguments[0])
+def test_an_embedded_graph_needs_only_its_own_engine(graph: Cli, arguments: list[str]) -> None:
+    modules = imported(graph, *arguments)
+    assert not modules & (HEAVY | {"ladybug", "neo4j"})
+    assert {"kuzu", "rich"} <= modules
+
+
+def test_json_does_without_the_tables(graph: Cli) -> None:
+    assert not imported(graph, "status", "--json") & (HEAVY | SHOW)

@@ -1,0 +1,22 @@
+"""`scripts/bench NAME…`: runs the named benchmarks, each in a process of its own, and prints their tables."""
+
+import subprocess
+import sys
+
+BENCHMARKS = {
+    "startup": ["tests.bench.startup"],
+    "stores": ["tests.bench.stores kuzu", "tests.bench.stores ladybug", "tests.bench.stores neo4j"],
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown or not names:
+        print(f"usage: scripts/bench {'|'.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    commands = [command.split() for name in names for command in BENCHMARKS[name]]
+    return max(subprocess.run([sys.executable, "-m", *command]).returncode for command in commands)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
