@@ -42,6 +42,8 @@ class Frontier:
         self._clock = clock
         self._ready: dict[Queue, list[Waiting]] = {}
         self._delayed: dict[Queue, list[tuple[float, Waiting]]] = {}
+        # A node may be in a heap more than once; the entry that counts is the one that is also here.
+        self._current: dict[str, Waiting] = {}
         self._held: dict[str, _Held] = {}
 
     def knows(self, queue: Queue) -> bool:
@@ -58,10 +60,12 @@ class Frontier:
         """The graph was changed past us: what waits must be read again. Leases stay as they are."""
         self._ready.clear()
         self._delayed.clear()
+        self._current.clear()
 
     def add(self, queue: Queue, waiting: Waiting, *, delay: float = 0.0) -> None:
         if queue not in self._ready:
             return
+        self._current[waiting.uuid] = waiting
         if delay > 0:
             heapq.heappush(self._delayed[queue], (self._clock.monotonic() + delay, waiting))
         else:
@@ -76,7 +80,10 @@ class Frontier:
             filled = [self._ready[queue] for queue in queues if self._ready[queue]]
             if not filled:
                 break
-            taken.append(heapq.heappop(min(filled, key=lambda heap: heap[0])))
+            first = heapq.heappop(min(filled, key=lambda heap: heap[0]))
+            if self._current.get(first.uuid) is first:
+                del self._current[first.uuid]
+                taken.append(first)
         return taken
 
     def hold(self, uuids: Iterable[str], *, token: str, seconds: float) -> None:
@@ -85,8 +92,10 @@ class Frontier:
             self._held[uuid] = _Held(token, until)
 
     def drop(self, uuids: Iterable[str]) -> None:
+        """Somebody moved or removed the nodes: they neither wait nor are they held."""
         for uuid in uuids:
             self._held.pop(uuid, None)
+            self._current.pop(uuid, None)
 
     def holds(self, uuid: str, token: str) -> bool:
         """Whether the node is still under this token; it is until somebody moves it, even after the lease ran out."""

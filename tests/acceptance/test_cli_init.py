@@ -18,7 +18,7 @@ def test_init_again_changes_nothing(graph: Cli) -> None:
 
 def test_init_as_json(cli: Cli) -> None:
     first, second = cli("init", "--json").json, cli("--json", "init").json
-    expected = {"store": "kuzu:./graph.kuzu", "projectId": "default", "schema": 3, "repaired": []}
+    expected = {"store": "kuzu:./graph.kuzu", "projectId": "default", "schema": 3, "repaired": [], "backup": None}
     assert first == {**expected, "did": "created", "schema_before": None}
     assert second == {**expected, "did": "nothing", "schema_before": 3}
 

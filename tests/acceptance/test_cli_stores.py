@@ -56,7 +56,7 @@ def test_a_database_of_the_other_engine(cli: Cli, made_by: str, opened_as: str, 
 
 def test_a_database_that_graphmill_never_touched(cli: Cli) -> None:
     cli.python(MAKE, "kuzu", "graph.kuzu")
-    assert "graphmill init" in cli.refused("status", code="schema_missing").err
+    assert "graphmill --store kuzu:./graph.kuzu init" in cli.refused("status", code="schema_missing").err
 
 
 def test_ladybug_works_like_kuzu(cli: Cli) -> None:

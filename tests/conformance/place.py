@@ -3,8 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from graph_stores import Credentials, open_store
 from graph_stores.protocol import Store
+
+ENGINES = ["kuzu", "ladybug", "neo4j"]
+# How Kuzu is written to depends on how large its tables are; what is written must not.
+IN_EVERY_FORM = pytest.mark.parametrize("engine", [*ENGINES, "kuzu by key"], indirect=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,6 +107,14 @@ async def test_a_node_that_must_wait_is_passed_over_until_its_time(store: Store,
     assert (await states_of(store))["late"] == "pending"
 
 
+async def test_a_node_that_stopped_waiting_is_not_claimed(store: Store, lifecycle: Lifecycle) -> None:
+    assert await claim(lifecycle) == []
+    await write(store, nodes=[file("a"), file("b")])
+    await lifecycle.transition([transition(ref("a"), expected=State.PENDING, to=State.SKIP)])
+    assert [row.uuid for row in await claim(lifecycle)] == ["b"]
+    assert await states_of(store) == {"a": "skip", "b": "parsing"}
+
+
 async def test_a_node_that_waits_already_is_passed_over_once_it_must_wait_longer(
     store: Store, lifecycle: Lifecycle
 ) -> None:

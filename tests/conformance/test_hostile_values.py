@@ -11,7 +11,9 @@ from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.states import ErrorClass
 from tests.conformance.examples import article, claim, claim_one, file, link, picture, read, ref, states_of, write
-from tests.conformance.place import Place
+from tests.conformance.place import IN_EVERY_FORM, Place
+
+pytestmark = IN_EVERY_FORM
 
 NAIVE = datetime(2026, 1, 1)
 HOSTILE_NAMES = ["File) DETACH DELETE n //", "File`", "a b", "x: 1}) DETACH DELETE n //", "", "File|Article", "Fïle"]

@@ -26,6 +26,9 @@ from tests.conformance.examples import (
     states_of,
     write,
 )
+from tests.conformance.place import IN_EVERY_FORM
+
+pytestmark = IN_EVERY_FORM
 
 Verb = Callable[[Lifecycle, NodeRow], Awaitable[object]]
 VERBS: dict[str, Verb] = {

@@ -27,7 +27,9 @@ from tests.conformance.examples import (
     states_of,
     write,
 )
-from tests.conformance.place import Place
+from tests.conformance.place import IN_EVERY_FORM, Place
+
+pytestmark = IN_EVERY_FORM
 
 
 @pytest.fixture

@@ -22,6 +22,9 @@ from tests.conformance.examples import (
     states_of,
     write,
 )
+from tests.conformance.place import IN_EVERY_FORM
+
+pytestmark = IN_EVERY_FORM
 
 
 def skip(uuid: str, *, token: str | None = None) -> Transition:

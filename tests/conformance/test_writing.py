@@ -27,6 +27,9 @@ from tests.conformance.examples import (
     states_of,
     write,
 )
+from tests.conformance.place import IN_EVERY_FORM
+
+pytestmark = IN_EVERY_FORM
 
 
 async def test_a_new_node_has_what_it_was_given_and_the_bookkeeping_of_its_birth(store: Store) -> None:
