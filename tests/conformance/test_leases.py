@@ -132,14 +132,6 @@ async def test_a_poison_node_ends_in_error_when_its_tries_are_used_up(store: Sto
     assert [row.uuid for row in await claim(lifecycle)] == ["fine"]
 
 
-async def test_thousands_of_expired_leases_are_taken_back_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
-    await write(store, nodes=files(2500))
-    await expire(lifecycle, await claim(lifecycle, limit=2500))
-    assert await lifecycle.reclaim() == 2500
-    assert set((await states_of(store)).values()) == {"pending"}
-    assert await lifecycle.reclaim() == 0
-
-
 async def test_a_node_at_work_that_has_no_lease_is_taken_back_too(store: Store, lifecycle: Lifecycle) -> None:
     await write(store, nodes=[file("a")])
     late = await claim_one(lifecycle)

@@ -156,14 +156,6 @@ async def test_retry_sends_the_chosen_errors_back_to_the_stage_that_failed(
             assert (row.retry_count, row.error_type, row.error_message) == (0, None, None)
 
 
-async def test_thousands_of_errors_are_retried_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
-    await write(store, nodes=files(2500))
-    rows = await claim(lifecycle, limit=2500)
-    await lifecycle.complete([Result(node=row, to=State.ERROR, properties={"_errorType": "parse"}) for row in rows])
-    assert await lifecycle.retry_errors() == 2500
-    assert len(await claim(lifecycle, limit=2500)) == 2500
-
-
 async def one_in_each_state(lifecycle: Lifecycle) -> set[Ref]:
     """A file in every state, named after it, with the content hash `old`."""
     ways: dict[State, tuple[Sequence[Stage], Stage | None]] = {
@@ -210,17 +202,6 @@ async def test_the_same_content_is_no_change_and_no_write(store: Store, lifecycl
     before = await picture(store)
     assert await lifecycle.mark_changed(dict.fromkeys(refs, "old")) == []
     assert await picture(store) == before
-
-
-async def test_thousands_of_changes_are_marked_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
-    await write(store, nodes=[*files(2100), article("a", state=State.PARSED)])
-    await bring(lifecycle, "File", states.PARSE)
-    [busy, *_] = await claim(lifecycle, states.LINK, limit=1)
-    hashes = {ref(each.uuid): "new" for each in files(2100)} | {ref("a", "Article"): "new"}
-    assert await lifecycle.mark_changed(hashes) == [busy.ref]
-    rows = await store.nodes(Select(limit=3000))
-    assert {row.state for row in rows if row.ref != busy.ref} == {"pending"}
-    assert {row.properties.get("_contentHash") for row in rows if row.ref != busy.ref} == {"new"}
 
 
 async def shown(store: Store) -> tuple[object, ...]:

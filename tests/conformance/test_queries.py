@@ -19,7 +19,6 @@ from tests.conformance.examples import (
     claim_one,
     expire,
     file,
-    files,
     link,
     node,
     picture,
@@ -211,12 +210,6 @@ async def test_work_goes_on_while_a_long_query_runs(small: Store, lifecycle: Lif
     assert set((await states_of(small)).values()) == {"ready"}
     with pytest.raises(QueryTimeout):
         await question
-
-
-async def test_a_large_answer_comes_whole(store: Store) -> None:
-    await write(store, nodes=files(3000))
-    table = await store.query("MATCH (n:File) WHERE n.projectId = $p RETURN n", {"p": store.project})
-    assert {row[0]["uuid"] for row in table.rows} == {each.uuid for each in files(3000)}
 
 
 async def named(store: Store, engine: str, name: str) -> list[dict[str, object]]:

@@ -1,7 +1,6 @@
 """Reading back: filters and pages, counts that are derived from the states, and the export of everything."""
 
 from collections.abc import AsyncIterator
-from itertools import count
 
 import pytest
 
@@ -169,18 +168,6 @@ async def test_the_export_has_every_node_with_every_property_and_every_edge(stor
     }
     assert nodes["File", "a"] == expected
     assert NodeRow.from_row("File", nodes["File", "a"]) == claimed
-
-
-async def test_the_export_of_a_large_graph_comes_piece_by_piece_while_others_write(store: Store) -> None:
-    await write(store, nodes=files(5000), edges=[link(f"f{number:05}", "f00000") for number in range(3000)])
-    seen = set()
-    numbers = count()
-    async for exported in store.export_nodes():
-        seen.add(exported.properties["uuid"])
-        if next(numbers) % 1000 == 0:
-            await write(store, nodes=[file("f00000", size=len(seen))])
-    assert seen == {each.uuid for each in files(5000)}
-    assert len([edge async for edge in store.export_edges()]) == 3000
 
 
 async def test_an_export_left_in_the_middle_holds_nothing_up(store: Store) -> None:

@@ -11,7 +11,6 @@ from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result, transition
 from orchestrator.states import State
 from tests.conformance.examples import (
-    HOUR,
     article,
     claim,
     claim_one,
@@ -260,14 +259,6 @@ async def test_what_the_schema_does_not_have_is_refused_by_name(store: Store, ba
 async def test_an_empty_batch_is_nothing(store: Store) -> None:
     await write(store)
     assert await picture(store) == ({}, {})
-
-
-async def test_a_huge_batch_is_written_whole(store: Store) -> None:
-    chain = [link(f"f{number:05}", f"f{number + 1:05}", count=number) for number in range(0, 19_999, 10)]
-    await write(store, nodes=files(20_000), edges=chain)
-    progress = await store.progress(finished=(), window=HOUR)
-    assert [(each.label, each.state, each.count) for each in progress.counts] == [("File", "pending", 20_000)]
-    assert len(await links(store)) == len(chain)
 
 
 async def test_a_closed_store_says_so_and_closing_it_again_is_harmless(store: Store) -> None:
