@@ -5,7 +5,10 @@ Every message gives the value, what was expected and, as the hint, what to do ne
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from graph_stores.model import Transition
 
 
 class GraphmillError(Exception):
@@ -165,6 +168,18 @@ class Conflict:
         if self.lease_lost:
             return f"{self.label} {self.uuid} is {self.found or 'gone'} and its lease is no longer held by this worker"
         return f"{self.label} {self.uuid} was expected to be {self.expected} and is {self.found or 'gone'}"
+
+
+def conflict_with(transition: "Transition", found: tuple[str, str | None] | None) -> Conflict:
+    """What stands in the way of a transition, from the state and lease token that were found, if any were."""
+    state, token = found or (None, None)
+    return Conflict(
+        label=transition.node.label,
+        uuid=transition.node.uuid,
+        expected=transition.expected,
+        found=state,
+        lease_lost=transition.token is not None and token != transition.token,
+    )
 
 
 class TransitionConflict(GraphmillError):

@@ -85,7 +85,9 @@ class Store(Protocol):
         """Build the index over the vectors that are stored; a no-op without the capability or when it is there."""
         ...
 
-    async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]: ...
+    async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]:
+        """The nearest first, in whatever state they are: a node that waits for its new vector still has the old one."""
+        ...
 
     async def query(
         self, text: str, parameters: Mapping[str, Value], *, write: bool = False, timeout: float | None = None

@@ -8,6 +8,9 @@ from cypher import is_identifier
 from graph_stores.errors import InvalidIdentifier, InvalidVector, Misuse
 from graph_stores.model import OWNED, Batch, Ref
 
+# Beyond these a squared length is zero or infinite in single precision.
+_SHORTEST, _LONGEST = 1e-37, 1e37
+
 
 def checked_name(name: str, kind: str) -> str:
     """A label, relationship type or property name that is safe inside a query."""
@@ -59,11 +62,14 @@ def _refs(batch: Batch) -> Iterator[Ref]:
 
 
 def check_vector(values: Sequence[float], dimension: int | None = None) -> None:
+    """A vector of the right length that has a direction: vectors are compared by angle, in single precision."""
     if dimension is not None and len(values) != dimension:
         raise InvalidVector(f"the vector has {len(values)} numbers, expected {dimension}")
-    # A sum is finite only if every part is, and is much faster to form than a test of each.
-    if not len(values) or not math.isfinite(sum(values)):
-        raise InvalidVector("the vector is empty or holds a value that is not a finite number")
+    length = sum(value * value for value in values)
+    if not math.isfinite(length):
+        raise InvalidVector("the vector holds a value that is not a finite number")
+    if not _SHORTEST < length < _LONGEST:
+        raise InvalidVector("the vector is empty or zero, or too short or too long for single precision")
 
 
 def as_utc(value: datetime) -> datetime:

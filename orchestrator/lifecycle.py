@@ -320,12 +320,16 @@ def _changed(node: NodeRow, content_hash: str) -> Transition:
         expected=State(node.state),
         to=State.PENDING,
         retry_count=0,
-        properties={"_contentHash": content_hash},
+        properties={**(_CLEAN if node.error_type else {}), "_contentHash": content_hash},
     )
 
 
 def _rehashed(node: NodeRow, content_hash: str) -> Node:
-    return new_node(label=node.label, uuid=node.uuid, name=node.name, properties={"_contentHash": content_hash})
+    """New content has failed nothing yet."""
+    fresh = {**_CLEAN, "_retryCount": 0, "_contentHash": content_hash}
+    if node.label in EXPANDING:
+        fresh["retry_count"] = 0
+    return new_node(label=node.label, uuid=node.uuid, name=node.name, properties=fresh)
 
 
 def _token(node: NodeRow) -> str | None:

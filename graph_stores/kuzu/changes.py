@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import cypher
-from graph_stores.errors import Conflict, MissingNode, conflict_error
+from graph_stores.errors import Conflict, MissingNode, conflict_error, conflict_with
 from graph_stores.kuzu.columns import Tables, arrow, plain
 from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.model import Batch, Edge, Node, Ref, Transition, Unlink, Value, Vector
@@ -235,17 +235,6 @@ class Changes:
             raise MissingNode(
                 f"{label} {missing} is not in project {self.project}", hint="write the node in the same batch or before"
             )
-
-
-def conflict_with(transition: Transition, found: tuple[str, str | None] | None) -> Conflict:
-    state, token = found or (None, None)
-    return Conflict(
-        label=transition.node.label,
-        uuid=transition.node.uuid,
-        expected=transition.expected,
-        found=state,
-        lease_lost=transition.token is not None and token != transition.token,
-    )
 
 
 def _prefixed(values: Mapping[str, Value]) -> dict[str, Value]:

@@ -20,8 +20,9 @@ from graph_stores.errors import (
     Misuse,
     StoreClosed,
     conflict_error,
+    conflict_with,
 )
-from graph_stores.kuzu.changes import Changes, Moved, conflict_with
+from graph_stores.kuzu.changes import Changes, Moved
 from graph_stores.kuzu.columns import plain, restored
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.frontier import Clock, Frontier, Waiting

@@ -14,8 +14,8 @@ from neo4j import AsyncManagedTransaction
 from neo4j.exceptions import ConstraintError
 
 import cypher
-from graph_stores.errors import Conflict, GraphmillError, MissingNode, conflict_error
-from graph_stores.model import Batch, Ref, Transition
+from graph_stores.errors import Conflict, GraphmillError, MissingNode, conflict_error, conflict_with
+from graph_stores.model import Batch, Ref
 from graph_stores.neo4j.connection import DIALECT, Connection, fetch
 from graph_stores.neo4j.plan import Plan, Step, by, plan
 from graph_stores.neo4j.spaces import Spaces
@@ -121,7 +121,7 @@ class _Attempt:
             text = cypher.render(DIALECT, "found", label=label)
             answer = await fetch(tx, text, rows=[each.node.uuid for each in same], project=self.project)
             found |= {Ref(label=label, uuid=row["uuid"]): (row["state"], row["token"]) for row in answer}
-        return [_conflict(each, found.get(each.node)) for each in stayed]
+        return [conflict_with(each, found.get(each.node)) for each in stayed]
 
     async def _refuse(self, tx: AsyncManagedTransaction, step: Step) -> None:
         for label, same in by(sorted(set(step.needs)), lambda ref: ref.label):
@@ -133,14 +133,3 @@ class _Attempt:
                     f"not in project {self.project}: {names}",
                     hint="write the node in the same batch or before",
                 )
-
-
-def _conflict(transition: Transition, found: tuple[str, str | None] | None) -> Conflict:
-    state, token = found or (None, None)
-    return Conflict(
-        label=transition.node.label,
-        uuid=transition.node.uuid,
-        expected=transition.expected,
-        found=state,
-        lease_lost=transition.token is not None and token != transition.token,
-    )

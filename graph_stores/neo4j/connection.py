@@ -24,7 +24,6 @@ from neo4j import (
 from neo4j.exceptions import DriverError, IncompleteCommit, Neo4jError, ServiceUnavailable, SessionExpired
 
 from graph_stores import Credentials
-from graph_stores.errors import StoreUnavailable
 from graph_stores.model import Value
 from graph_stores.neo4j.address import Address
 from graph_stores.neo4j.errors import Place, closed, overdue, translate
@@ -50,6 +49,8 @@ class Connection:
         self.deadline = deadline
         self._driver = driver
         self._closed = False
+        self._running = 0
+        self._idle = asyncio.Event()
         # In a cluster, so that a read sees what this process wrote before it.
         self._bookmarks = AsyncGraphDatabase.bookmark_manager()
 
@@ -113,7 +114,7 @@ class Connection:
         """One statement in a transaction that the server begins and ends: for schema and maintenance."""
         seconds = self._left(until)
         async with self._bounded(seconds), self._session(WRITE_ACCESS) as session:
-            result = await session.run(Query(text, timeout=seconds), dict(parameters))
+            result = await session.run(_query(text, seconds), dict(parameters))
             await result.consume()
 
     async def ask(
@@ -123,7 +124,7 @@ class Connection:
         seconds = self.deadline if seconds is None else seconds
         mode = WRITE_ACCESS if write else READ_ACCESS
         async with self._bounded(seconds, asked=True), self._session(mode) as session:
-            result = await session.run(Query(text, timeout=seconds), dict(parameters))
+            result = await session.run(_query(text, seconds), dict(parameters))
             return result.keys(), [record async for record in result]
 
     async def stream(self, text: str, parameters: Mapping[str, Value]) -> AsyncIterator[list[Record]]:
@@ -141,9 +142,17 @@ class Connection:
             return [record["name"] async for record in result]
 
     async def close(self) -> None:
+        """Refuse new calls, let those under way end, and leave those that do not to the driver."""
         if self._closed:
             return
         self._closed = True
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                while self._running:
+                    self._idle.clear()
+                    await self._idle.wait()
+        except TimeoutError:
+            log.debug("calls to %s were still under way when it was closed", self.place.url)
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._driver.close()
@@ -167,23 +176,26 @@ class Connection:
 
     @asynccontextmanager
     async def _bounded(self, seconds: float, *, asked: bool = False) -> AsyncIterator[None]:
-        async with self._translated(asked=asked):
-            try:
-                async with asyncio.timeout(seconds):
-                    yield
-            except TimeoutError as error:
-                raise overdue(seconds if asked else self.deadline, self.place, asked=asked) from error
+        if self._closed:
+            raise closed(self.place)
+        self._running += 1
+        try:
+            async with self._translated(asked=asked), asyncio.timeout(seconds):
+                yield
+        except TimeoutError as error:
+            raise overdue(seconds if asked else self.deadline, self.place, asked=asked) from error
+        finally:
+            self._running -= 1
+            self._idle.set()
 
     @asynccontextmanager
     async def _translated(self, *, asked: bool) -> AsyncIterator[None]:
-        if self._closed:
-            raise closed(self.place)
         try:
             yield
-        except (DriverError, Neo4jError) as error:
-            raise translate(error, self.place, asked=asked) from error
-        except OSError as error:
-            raise StoreUnavailable(f"cannot reach {self.place.url}: {error}") from error
+        except TimeoutError:
+            raise
+        except (DriverError, Neo4jError, OSError) as error:
+            raise closed(self.place) if self._closed else translate(error, self.place, asked=asked) from error
 
 
 async def fetch(transaction: AsyncManagedTransaction, text: str, **parameters: Value) -> list[Record]:
@@ -195,6 +207,10 @@ def _timed(work: Work[T], seconds: float) -> Work[T]:
     """The server stops the transaction too; zero would mean that it never does."""
     timed: Work[T] = unit_of_work(metadata={"app": "graphmill"}, timeout=max(seconds, 0.001))(work)
     return timed
+
+
+def _query(text: str, seconds: float) -> Query:
+    return Query(text, metadata={"app": "graphmill"}, timeout=max(seconds, 0.001))
 
 
 def _quieten() -> None:

@@ -66,6 +66,7 @@ KINDS: tuple[tuple[type[Exception], type[GraphmillError]], ...] = (
     (driver.ConfigurationError, Misuse),
     (driver.BrokenRecordError, PermanentStoreError),
     (driver.DriverError, TransientStoreError),
+    (OSError, StoreUnavailable),
 )
 
 FULL = "No space left on device"

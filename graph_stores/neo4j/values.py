@@ -11,14 +11,12 @@ from neo4j.graph import Node, Path, Relationship
 from neo4j.spatial import Point
 from neo4j.time import DateTime, Duration
 
-from graph_stores.errors import InvalidVector, Misuse
+from graph_stores.errors import Misuse
 from graph_stores.model import NodeRow, Value
 from graph_stores.values import as_utc, check_vector
 
 _LONGEST_KEY = 2000
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
-# Vectors are kept in single precision: beyond this a squared length is zero or infinite.
-_SHORTEST, _LONGEST = 1e-37, 1e37
 
 
 def sendable(value: Value) -> Value:
@@ -59,12 +57,8 @@ def sendable_properties(properties: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def sendable_vector(values: Sequence[float], dimension: int) -> list[float]:
-    """A vector that has a direction: the engine compares by angle and fails on one that has none."""
     check_vector(values, dimension)
-    numbers = [float(value) for value in values]
-    if not _SHORTEST < sum(number * number for number in numbers) < _LONGEST:
-        raise InvalidVector("the vector is zero, or too short or too long for single precision")
-    return numbers
+    return [float(value) for value in values]
 
 
 def plain(value: Value, labels: Collection[str] = ()) -> Value:

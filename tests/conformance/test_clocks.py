@@ -1,15 +1,17 @@
-"""A worker's wall clock may be ten minutes off: whether a lease has run out is the store's own affair (row L9)."""
+"""Time: whether a lease has run out is the store's own affair, and heartbeats keep it alive (rows L1, L9)."""
 
+import asyncio
 import sys
 import time
 from datetime import datetime, timedelta, tzinfo
+from statistics import median
 
 import pytest
 
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result, transition
 from orchestrator.states import State
-from tests.conformance.examples import claim, claim_one, eventually, expire, file, read, ref, write
+from tests.conformance.examples import HOUR, claim, claim_one, eventually, expire, file, read, ref, write
 
 TEN_MINUTES = 600.0
 real_time = time.time
@@ -93,3 +95,24 @@ async def test_a_delay_is_as_long_as_it_says_when_the_clock_jumps(
         await lifecycle.transition([transition(ref(uuid), expected=State.SKIP, to=State.PENDING, delay=delay)])
     set_wall_clock(monkeypatch, off_by=off_by)
     assert [row.uuid for row in await eventually(lambda: claim(lifecycle))] == ["soon"]
+
+
+async def test_work_of_ten_leases_is_kept_by_heartbeats_and_costs_one_try(store: Store, lifecycle: Lifecycle) -> None:
+    await write(store, nodes=[file("a")])
+    row = await claim_one(lifecycle)
+    clock = asyncio.get_running_loop().time
+
+    async def beat(seconds: float) -> float:
+        began = clock()
+        await lifecycle.heartbeat([row], seconds=seconds)
+        assert await lifecycle.reclaim() == 0
+        return clock() - began
+
+    # A lease that a busy machine cannot miss by itself.
+    lease = max(0.3, 20 * median([await beat(HOUR) for _ in range(9)]))
+    end = clock() + 10 * lease
+    while clock() < end:
+        await beat(lease)
+    await lifecycle.complete([Result(node=row)])
+    after = await read(store, "a")
+    assert (after.state, after.retry_count) == ("parsed", 0)

@@ -1,4 +1,4 @@
-"""Leases: kept by heartbeats, taken back when they run out, and worth nothing once lost (rows L1, L4 to L6, L8)."""
+"""Leases: kept by heartbeats, taken back when they run out, and worth nothing once lost (rows L4 to L6, L8)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -57,20 +57,6 @@ async def test_a_heartbeat_makes_the_lease_last_from_now_on(store: Store, lifecy
         assert kept is not None
         assert (kept.owner, kept.token) == (row.lease.owner, row.lease.token)
         assert 269 < (kept.until - row.lease.until).total_seconds() < 300
-
-
-async def test_work_of_ten_leases_is_kept_by_heartbeats_and_costs_one_try(store: Store, lifecycle: Lifecycle) -> None:
-    await write(store, nodes=[file("a")])
-    lease = 0.3
-    row = await claim_one(lifecycle, seconds=lease)
-    clock = asyncio.get_running_loop().time
-    end = clock() + 10 * lease
-    while clock() < end:
-        await lifecycle.heartbeat([row], seconds=lease)
-        assert await lifecycle.reclaim() == 0
-    await lifecycle.complete([Result(node=row)])
-    after = await read(store, "a")
-    assert (after.state, after.retry_count) == ("parsed", 0)
 
 
 async def test_a_heartbeat_names_the_lost_and_keeps_the_others(store: Store, lifecycle: Lifecycle) -> None:

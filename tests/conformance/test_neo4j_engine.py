@@ -129,7 +129,8 @@ async def test_a_missing_constraint_or_index_is_refused_by_name_and_repaired_by_
         with pytest.raises(SchemaDamaged) as refusal:
             await place.open()
         assert name in refusal.value.message
-        assert "graphmill init" in refusal.value.hint
+        assert "graphmill" in refusal.value.hint
+        assert refusal.value.hint.endswith("init")
         assert list((await store.schema()).missing) == [name]
     finally:
         status = await store.migrate()

@@ -197,6 +197,16 @@ async def test_new_content_sends_every_node_back_to_the_start_unless_a_worker_ha
     assert {row.ref for row in await claim(lifecycle)} == refs - at_work
 
 
+async def test_new_content_forgets_what_went_wrong_with_the_old(store: Store, lifecycle: Lifecycle) -> None:
+    await write(store, nodes=[file("a")])
+    await bring(lifecycle, "File", states.PARSE)
+    await lifecycle.fail(await claim_one(lifecycle, states.LINK), message="slow", error_class=ErrorClass.TRANSIENT)
+    await lifecycle.mark_changed({ref("a"): "new"})
+    row = await read(store, "a")
+    assert (row.state, row.retry_count) == ("pending", 0)
+    assert (row.error_type, row.error_class, row.error_message) == (None, None, None)
+
+
 async def test_the_same_content_is_no_change_and_no_write(store: Store, lifecycle: Lifecycle) -> None:
     refs = await one_in_each_state(lifecycle)
     before = await picture(store)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -123,6 +123,13 @@ async def test_times_in_answers_are_aware_and_in_utc(small: Store) -> None:
     assert moment == whole["_detectedAt"]
     assert moment.tzinfo is not None
     assert abs((datetime.now(UTC) - moment).total_seconds()) < 60
+
+
+async def test_a_time_of_any_zone_is_found_by_its_instant(store: Store) -> None:
+    moment = datetime(2024, 2, 29, 23, 30, tzinfo=timezone(timedelta(hours=-8)))
+    await write(store, nodes=[article("a", revisionTimestamp=moment.astimezone(UTC))])
+    table = await store.query("MATCH (n:Article) WHERE n.revisionTimestamp = $at RETURN n.uuid", {"at": moment})
+    assert [list(row) for row in table.rows] == [["a"]]
 
 
 async def test_a_write_is_refused_as_a_write_and_changes_nothing(small: Store) -> None:

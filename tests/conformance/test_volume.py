@@ -32,28 +32,28 @@ async def test_a_huge_batch_is_written_whole(store: Store) -> None:
 
 
 async def test_thousands_of_expired_leases_are_taken_back_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
-    await write(store, nodes=files(2500))
-    await expire(lifecycle, await claim(lifecycle, limit=2500))
-    assert await lifecycle.reclaim() == 2500
+    await write(store, nodes=files(1200))
+    await expire(lifecycle, await claim(lifecycle, limit=1200))
+    assert await lifecycle.reclaim() == 1200
     assert set((await states_of(store)).values()) == {"pending"}
     assert await lifecycle.reclaim() == 0
 
 
 async def test_thousands_of_errors_are_retried_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
-    await write(store, nodes=files(2500))
-    rows = await claim(lifecycle, limit=2500)
+    await write(store, nodes=files(1200))
+    rows = await claim(lifecycle, limit=1200)
     await lifecycle.complete([Result(node=row, to=State.ERROR, properties={"_errorType": "parse"}) for row in rows])
-    assert await lifecycle.retry_errors() == 2500
-    assert len(await claim(lifecycle, limit=2500)) == 2500
+    assert await lifecycle.retry_errors() == 1200
+    assert len(await claim(lifecycle, limit=1200)) == 1200
 
 
 async def test_thousands_of_changes_are_marked_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
-    await write(store, nodes=[*files(2100), article("a", state=State.PARSED)])
+    await write(store, nodes=[*files(1100), article("a", state=State.PARSED)])
     await bring(lifecycle, "File", states.PARSE)
     [busy, *_] = await claim(lifecycle, states.LINK, limit=1)
-    hashes = {ref(each.uuid): "new" for each in files(2100)} | {ref("a", "Article"): "new"}
+    hashes = {ref(each.uuid): "new" for each in files(1100)} | {ref("a", "Article"): "new"}
     assert await lifecycle.mark_changed(hashes) == [busy.ref]
-    rows = await store.nodes(Select(limit=3000))
+    rows = await store.nodes(Select(limit=2000))
     assert {row.state for row in rows if row.ref != busy.ref} == {"pending"}
     assert {row.properties.get("_contentHash") for row in rows if row.ref != busy.ref} == {"new"}
 

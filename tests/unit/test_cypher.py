@@ -77,18 +77,22 @@ def unused_queries(root: Path) -> list[str]:
     return [
         f"{dialect}/{name}.cypher is there and not loaded"
         for dialect in DIALECTS
-        for name in sorted(queries(root, dialect))
-        if not is_named(name, root, dialect)
+        for name in sorted(queries(root, dialect) - named_queries(root, dialect))
     ]
 
 
-def is_named(name: str, root: Path, dialect: str) -> bool:
-    """Whether the adapter holds the name, whole or as an f-string whose holes it holds, such as `{verb}_many`."""
+def named_queries(root: Path, dialect: str) -> set[str]:
+    """Names that the adapter holds, whole or as an f-string whose holes it holds, such as `{verb}_many`."""
     nodes = [node for tree in adapter(root, dialect) for node in ast.walk(tree)]
     words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    shapes = ["".join(map(_shape, node.values)) for node in nodes if isinstance(node, ast.JoinedStr)]
-    matches = (re.fullmatch(shape, name) for shape in shapes if not shape.startswith("(.+)") or shape != "(.+)")
-    return name in words or any(match and set(match.groups()) <= words for match in matches)
+    shapes = {"".join(map(_shape, node.values)) for node in nodes if isinstance(node, ast.JoinedStr)} - {"(.+)"}
+    built = {
+        name
+        for name in queries(root, dialect)
+        for shape in shapes
+        if (match := re.fullmatch(shape, name)) and set(match.groups()) <= words
+    }
+    return words | built
 
 
 def _shape(part: ast.expr) -> str:
@@ -108,7 +112,7 @@ def unfilled_identifiers(root: Path) -> list[str]:
 
 def _holes(path: Path) -> set[str]:
     text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return set(re.findall(r"%(\w+)%", text)) - {"property"}
+    return set(re.findall(r"%(\w+)%", text)) - {"property", "column"}
 
 
 def planted(root: Path, files: dict[str, str]) -> Path:
@@ -158,7 +162,8 @@ def test_a_query_that_is_not_there_is_an_error() -> None:
 @pytest.fixture
 def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A dialect with one query that has every kind of hole."""
-    text = "// what it is for\nMATCH (n:%label%)\n  // why\nSET %[n.%property% = row.%property%]%, n:%label%\n"
+    lines = ["// what for", "MATCH (n:%label%)", "  // why", "%[SET |n.%property% = row.%property%]%"]
+    text = "\n".join([*lines, "RETURN n:%label% %[, |n.%column%]%"])
     planted(tmp_path, {"sample/query.cypher": text})
     monkeypatch.setattr(cypher, "_ROOT", tmp_path)
     for cached in (cypher.load, cypher.render):
@@ -166,9 +171,13 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "sample"
 
 
-def test_rendering_fills_identifiers_repeats_properties_and_drops_comments(sample: str) -> None:
-    text = cypher.render(sample, "query", ("size", "path"), label="File")
-    assert text == "MATCH (n:File)\nSET n.size = row.size, n.path = row.path, n:File"
+def test_rendering_fills_identifiers_repeats_properties_and_columns_and_drops_comments(sample: str) -> None:
+    text = cypher.render(sample, "query", ("size", "path"), ("name", "uuid"), label="File")
+    assert text == "MATCH (n:File)\nSET n.size = row.size, n.path = row.path\nRETURN n:File , n.name, n.uuid"
+
+
+def test_what_is_repeated_for_nothing_vanishes_with_what_stands_before_it(sample: str) -> None:
+    assert cypher.render(sample, "query", label="File") == "MATCH (n:File)\n\nRETURN n:File "
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -178,6 +187,8 @@ def test_a_hostile_identifier_is_refused_as_a_label_and_as_a_property(sample: st
         cypher.render(sample, "query", label=name)
     with pytest.raises(ValueError, match="letters, digits and underscores"):
         cypher.render(sample, "query", ("fine", name), label="File")
+    with pytest.raises(ValueError, match="letters, digits and underscores"):
+        cypher.render(sample, "query", (), ("fine", name), label="File")
 
 
 @given(st.text())

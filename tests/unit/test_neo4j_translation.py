@@ -94,6 +94,7 @@ BY_KIND: dict[type[Exception], tuple[Exception, type[GraphmillError]]] = {
     driver.ConfigurationError: (driver.CertificateConfigurationError("no such file"), Misuse),
     driver.BrokenRecordError: (driver.BrokenRecordError("date"), PermanentStoreError),
     driver.DriverError: (driver.DriverError("something new"), TransientStoreError),
+    OSError: (ConnectionResetError("reset by peer"), StoreUnavailable),
 }
 
 
@@ -237,4 +238,4 @@ def test_a_plan_is_sorted_and_split_and_keeps_the_order_of_what_is_named_twice()
     assert (steps[1].rows, steps[2].rows) == (["a", "b"], ["x", "y"])
     rows = [row for step in steps[3:] for row in step.rows]
     assert [row["uuid"] for row in rows] == sorted(row["uuid"] for row in rows)
-    assert [row["name"] for row in rows[:3]] == ["n", "first", "second"]
+    assert [row["always"]["name"] for row in rows[:3]] == ["n", "first", "second"]

@@ -141,7 +141,7 @@ def test_a_naive_time_is_never_guessed(value: datetime) -> None:
         as_utc(value)
 
 
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
 def test_finite_numbers_are_a_vector_of_their_own_length_only(values: list[float]) -> None:
     check_vector(values)
     check_vector(values, len(values))
