@@ -58,16 +58,20 @@ class Guard:
     def before_write(self) -> None:
         if self._sealed in (None, _NO_LOG):
             self._write_seal(_ANY_LOG)
+            self._step("log expected")
 
     def after_commit(self) -> None:
+        self._step("committed")
         # Not synced: this is for a killed process, whose writes the kernel keeps. Where the machine went down and notes
         # are missing, the log is longer than they say, and is tried whole first.
         with self._notes.open("ab") as notes:
             notes.write(_NOTE.pack(self.log_size()))
+        self._step("noted")
         if self._sealed == _ANY_LOG:
             beginning = min(self.log_size(), 4096)
             if beginning:
                 self._write_seal(f"{beginning}:{self._digest(beginning)}")
+                self._step("log sealed")
 
     def torn_end(self) -> int | None:
         """Where the last whole commit ends, if the log goes on after it; None if the log ends there."""

@@ -109,7 +109,7 @@ async def test_work_of_ten_leases_is_kept_by_heartbeats_and_costs_one_try(store:
         return clock() - began
 
     # A lease that a busy machine cannot miss by itself.
-    lease = max(0.3, 20 * median([await beat(HOUR) for _ in range(9)]))
+    lease = max(0.3, 8 * median([await beat(HOUR) for _ in range(9)]))
     end = clock() + 10 * lease
     while clock() < end:
         await beat(lease)

@@ -158,6 +158,25 @@ async def test_rows_of_a_transaction_that_was_rolled_back_can_be_written_again(
         await store.commit(Batch(transitions=[transition(A, expected=State.SKIP, to=State.PENDING)]))
 
 
+async def test_commits_that_wait_for_each_other_are_written_together(scripted: tuple[EmbeddedStore, Script]) -> None:
+    store, script = scripted
+    script.texts.clear()
+    await asyncio.gather(*(store.commit(file_batch(str(number))) for number in range(50)))
+    assert len((await shape(store))[0]) == 50
+    assert script.texts.count("COMMIT") <= 3
+
+
+async def test_one_batch_of_a_group_may_conflict_and_the_others_are_written(
+    scripted: tuple[EmbeddedStore, Script],
+) -> None:
+    store, _ = scripted
+    wrong = Batch(transitions=[transition(A, expected=State.READY, to=State.PENDING)])
+    batches = [file_batch("1"), wrong, file_batch("2"), file_batch("3")]
+    outcomes = await asyncio.gather(*(store.commit(batch) for batch in batches), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [type(None), TransitionConflict, type(None), type(None)]
+    assert set((await shape(store))[0]) == {"1", "2", "3"}
+
+
 async def test_third_statement_is_refused_after_the_second_failed(scripted: tuple[EmbeddedStore, Script]) -> None:
     store, _ = scripted
 

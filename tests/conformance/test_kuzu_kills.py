@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+COMMITTING = ["log expected", "committed", "noted", "log sealed"]
 CHECKPOINTING = ["guard copied", "guard in place", "checkpointed", "sealed", "guard lifted", "guard removed"]
 PUTTING_BACK = ["leftovers removed", "log put back", "file put back", "copy removed"]
 
@@ -64,6 +65,14 @@ def test_killed_while_writing_keeps_every_acknowledged_batch(victim: Victim) -> 
         victim.run(kill_after=("ack", moments.random() * 0.25))
     victim.run(close=True)
     assert victim.kills == 14
+
+
+def test_killed_in_every_window_of_a_commit_recovers(victim: Victim) -> None:
+    for moment in COMMITTING:
+        victim.run(close=True)
+        victim.run(moment)
+    victim.run(close=True)
+    assert victim.kills == len(COMMITTING)
 
 
 def test_killed_in_every_window_of_a_checkpoint_recovers(victim: Victim) -> None:
