@@ -29,6 +29,9 @@ OWNED = frozenset(
     }
 )
 
+# What a NodeRow holds in fields of its own.
+_TYPED = OWNED | {"_retryCount", "_errorType", "_errorClass", "_errorMessage"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Ref:
@@ -169,7 +172,6 @@ class NodeRow:
     @classmethod
     def from_row(cls, label: str, row: Mapping[str, Value]) -> "NodeRow":
         """The one place where an engine's property map becomes a NodeRow."""
-        rest = {key: value for key, value in row.items() if key not in OWNED and not key.startswith("_error")}
         token = row.get("_leaseToken")
         return cls(
             label=label,
@@ -178,7 +180,7 @@ class NodeRow:
             name=row["name"],
             state=row["_state"],
             depth=row["_depth"],
-            retry_count=rest.pop("_retryCount", None) or 0,
+            retry_count=row.get("_retryCount") or 0,
             detected_at=row["_detectedAt"],
             state_changed_at=row["_stateChangedAt"],
             not_before=row.get("_notBefore"),
@@ -186,7 +188,7 @@ class NodeRow:
             error_class=row.get("_errorClass"),
             error_message=row.get("_errorMessage"),
             lease=Lease(owner=row["_leaseOwner"], token=token, until=row["_leaseUntil"]) if token else None,
-            properties={key: value for key, value in rest.items() if value is not None},
+            properties={key: value for key, value in row.items() if key not in _TYPED and value is not None},
         )
 
 

@@ -77,7 +77,8 @@ def transition(
     marks = {**(_CLEAN if expected is State.ERROR else {}), **(properties or {})}
     if retry_count is not None:
         marks["_retryCount"] = retry_count
-    stamp = [stage.stamp for stage in states.STAGES if stage.done is to and stage.working is expected]
+    stage = states.WORKING.get(expected)
+    stamp = [stage.stamp] if stage and stage.done is to else []
     if node.label in EXPANDING:
         marks["expansion_state"] = states.expansion_state(to, retries_left=retries_left).value
         if retry_count is not None:
