@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -40,6 +41,8 @@ def scheme_of(url: str) -> str:
         known = ", ".join(f"{name}:PATH" for name in _EMBEDDED) + ", " + ", ".join(f"{name}://HOST" for name in _SERVED)
         near = get_close_matches(scheme, _MODULES, n=1)
         hint = f"did you mean {near[0]}:?" if near else f"use one of {known}"
+        if not colon and Path(url).exists():
+            hint = f"did you mean {_EMBEDDED[0]}:{url}?"
         raise UnknownScheme(f"the store {_shown(url)!r} has no scheme that graphmill knows", hint=hint)
     return scheme
 

@@ -5,7 +5,7 @@ Owns what a node, an edge and a change look like on both sides; knows no engine 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 # Values are what every engine can hold: str, int, float, bool, an aware datetime, None, or a list of one of these.
@@ -29,6 +29,7 @@ OWNED = frozenset(
     }
 )
 
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 # What a NodeRow holds in fields of its own.
 _TYPED = OWNED | {"_retryCount", "_errorType", "_errorClass", "_errorMessage"}
 
@@ -177,19 +178,24 @@ class NodeRow:
             label=label,
             uuid=row["uuid"],
             project=row["projectId"],
-            name=row["name"],
-            state=row["_state"],
-            depth=row["_depth"],
+            name=row.get("name") or "",
+            state=row.get("_state") or "",
+            depth=row.get("_depth") or 0,
             retry_count=row.get("_retryCount") or 0,
-            detected_at=row["_detectedAt"],
-            state_changed_at=row["_stateChangedAt"],
+            # A node that a person made by hand may lack what the store always writes.
+            detected_at=row.get("_detectedAt") or _LONG_AGO,
+            state_changed_at=row.get("_stateChangedAt") or _LONG_AGO,
             not_before=row.get("_notBefore"),
             error_type=row.get("_errorType"),
             error_class=row.get("_errorClass"),
             error_message=row.get("_errorMessage"),
-            lease=Lease(owner=row["_leaseOwner"], token=token, until=row["_leaseUntil"]) if token else None,
+            lease=_lease(row, token) if token else None,
             properties={key: value for key, value in row.items() if key not in _TYPED and value is not None},
         )
+
+
+def _lease(row: Mapping[str, Value], token: str) -> Lease:
+    return Lease(owner=row.get("_leaseOwner") or "", token=token, until=row.get("_leaseUntil") or _LONG_AGO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ class RetryPolicy:
     longest_delay: float = 300.0
 
     def delay(self, tries: int, random: Random) -> float:
-        return min(self.longest_delay, self.first_delay * 2.0 ** (tries - 1)) * random.uniform(0.5, 1.0)
+        return min(self.longest_delay, self.first_delay * 2.0 ** min(tries - 1, 64)) * random.uniform(0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,8 +227,8 @@ class Lifecycle:
             rows = await self.store.nodes(
                 Select(labels=sorted({ref.label for ref in page}), uuids=[ref.uuid for ref in page], limit=len(page))
             )
-            changed = [row for row in rows if row.properties.get("_contentHash") != hashes[row.ref]]
-            busy += [row.ref for row in changed if State(row.state) in states.WORKING]
+            changed = [row for row in rows if row.properties.get("_contentHash") != hashes.get(row.ref)]
+            busy += [row.ref for row in changed if row.state in states.WORKING]
             await self.store.commit(
                 Batch(
                     transitions=[_changed(row, hashes[row.ref]) for row in changed if row.state in states.CHANGEABLE],
@@ -241,7 +241,7 @@ class Lifecycle:
         await self.store.commit(Batch(deletions=refs))
 
     def _failure(self, node: NodeRow, *, message: str, error_class: ErrorClass, expired: bool = False) -> Transition:
-        stage = states.WORKING[State(node.state)]
+        stage = states.stage_of(node.state)
         permanent = error_class is ErrorClass.PERMANENT
         tries = node.retry_count + (0 if permanent else 1)
         error = {"_errorType": stage.error_type.value, "_errorClass": error_class.value, "_errorMessage": message}
@@ -273,7 +273,7 @@ class Lifecycle:
         properties: Mapping[str, Value] | None = None,
         expired: bool = False,
     ) -> Transition:
-        stage = states.WORKING[State(node.state)]
+        stage = states.stage_of(node.state)
         return transition(
             node.ref,
             expected=stage.working,
@@ -299,7 +299,7 @@ class Lifecycle:
 
 
 def _completion(result: Result) -> Transition:
-    stage = states.WORKING[State(result.node.state)]
+    stage = states.stage_of(result.node.state)
     return transition(
         result.node.ref,
         expected=stage.working,

@@ -120,6 +120,14 @@ def check_birth(state: State) -> None:
         raise InvalidTransition(f"a node cannot start in {state}; it can start in {', '.join(sorted(BIRTH))}")
 
 
+def stage_of(state: str) -> Stage:
+    """The stage that works on nodes in this state; InvalidTransition where none does."""
+    for stage in STAGES:
+        if stage.working == state:
+            return stage
+    raise InvalidTransition(f"nobody works on a node that is {state}; it must be claimed first")
+
+
 def retry_state(error_type: ErrorType) -> State:
     """Where a retry returns to: the state in which the stage that failed finds its work."""
     return next(stage.waiting for stage in STAGES if stage.error_type is error_type)

@@ -29,6 +29,8 @@ async def open(
     name, _, place = url.partition(":")
     if not place:
         raise Misuse(f"the store {url!r} has no path", hint=f"write {name}:PATH, for example {name}:./graph.{name}")
+    if place.startswith("//"):
+        raise Misuse(f"{url!r} names a host, expected a path", hint=f"write {name}:{place.lstrip('/')}")
     path = Path(place).expanduser().resolve()
     _check_path(path, name, create)
     ownership = Ownership.take(path)

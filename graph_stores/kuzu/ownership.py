@@ -6,6 +6,7 @@ The kernel holds the lock, so it ends with its process however that ends; the fi
 import fcntl
 import json
 import os
+import re
 import socket
 import sys
 from datetime import UTC, datetime
@@ -33,6 +34,10 @@ class Ownership:
         lock = lock_file(path)
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError as error:
+            raise ReadOnlyPlace(
+                f"there is no folder {path.parent}", hint=f"make it first: mkdir -p {path.parent}"
+            ) from error
         except OSError as error:
             raise ReadOnlyPlace(
                 f"cannot write beside {path}: {error.strerror}", hint="choose a folder that you may write to"
@@ -70,11 +75,17 @@ def _describe(descriptor: int) -> None:
     owner = {
         "process": os.getpid(),
         "host": socket.gethostname(),
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:200],
+        "command": _command(),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(owner).encode(), 0)
+
+
+def _command() -> str:
+    """What was typed, without what may be long or private: a query, or the value of a parameter."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    return " ".join(word if re.fullmatch(r"[\w./:-]{1,60}", word) else "…" for word in words)[:200]
 
 
 def _owner(descriptor: int) -> str:

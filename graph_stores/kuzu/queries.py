@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from graph_stores.errors import GraphmillError, QueryFailed, WriteRefused
-from graph_stores.kuzu.columns import plain, restored
+from graph_stores.kuzu.columns import restored
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.errors import translate_query
+from graph_stores.kuzu.parameters import bindable
 from graph_stores.kuzu.session import Rows, Session
 from graph_stores.model import Table, Value
 
@@ -38,12 +39,12 @@ class Queries:
             raise QueryFailed("the query is empty", hint="write a statement, for example MATCH (n) RETURN count(*)")
         try:
             if not _is_query(text):
-                self._engine.prepare(text, _plain(parameters))
+                self._engine.prepare(text, bindable(parameters))
                 raise WriteRefused(
                     "only queries can be run read-only, this is another kind of statement",
                     hint="start with MATCH, UNWIND, WITH, RETURN or CALL; add --write to let it change the graph",
                 )
-            return _table(self._engine.read(text, _plain(parameters), timeout=timeout, started=started))
+            return _table(self._engine.read(text, bindable(parameters), timeout=timeout, started=started))
         except RuntimeError as error:
             raise self._explained(error, timeout) from error
 
@@ -51,10 +52,10 @@ class Queries:
         _refuse_missing_parameters(text, parameters)
         try:
             if _BULK.match(_body(text)):
-                return _table(self._engine.run_guarded(text, _plain(parameters)))
+                return _table(self._engine.run_guarded(text, bindable(parameters)))
             with self._engine.transaction("the query failed") as session:
                 session.set_timeout(timeout)
-                rows = session.run(text, _plain(parameters), keep=False)
+                rows = session.run(text, bindable(parameters), keep=False)
             return _table(rows)
         except GraphmillError as error:
             cause = error.__cause__
@@ -89,10 +90,6 @@ def _is_query(text: str) -> bool:
     if explained := _EXPLAINED.match(body):
         body = _body(body[explained.end() :])
     return _QUERY.match(body) is not None
-
-
-def _plain(parameters: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: plain(value) for name, value in parameters.items()}
 
 
 def _table(rows: Rows) -> Table:

@@ -23,6 +23,8 @@ from graph_stores.model import (
     Value,
 )
 
+# For nodes that were made by hand and lack their bookkeeping.
+_LONG_AGO = datetime(1970, 1, 1)  # noqa: DTZ001 as the engine has it
 _PAGE = 10_000
 _ERRORS_SHOWN = 20
 NodePage = tuple[str, int]
@@ -70,7 +72,7 @@ class Reading:
         now = self._clock.now()
         for uuid, depth, detected_at, not_before in self._run("claimable", {"waiting": state}, label=label):
             delay = (restored(not_before) - now).total_seconds() if not_before else 0.0
-            yield Waiting(depth, restored(detected_at), uuid, label), delay
+            yield Waiting(depth or 0, restored(detected_at or _LONG_AGO), uuid, label), delay
 
     def progress(self, finished: Sequence[str], window: float) -> Progress:
         counts: list[StateCount] = []

@@ -182,8 +182,10 @@ class EmbeddedStore:
 
     def _close(self) -> None:
         try:
-            # A short log costs the next owner less than the copy would cost now.
-            if self._engine.guard.log_size() > self._log_limit // 64:
+            # People copy the one file they know of, so it should hold everything; but with a large file a short log
+            # costs the next owner less than the guard's copy would cost now.
+            guard = self._engine.guard
+            if guard.log_size() > (0 if guard.file_size() < self._log_limit else self._log_limit // 64):
                 self._engine.checkpoint(wait=True)
         finally:
             self._engine.close()
@@ -297,11 +299,11 @@ class EmbeddedStore:
     def _tell_frontier(self, batch: Batch, moved: list[Moved], created: list[Node]) -> None:
         self._frontier.drop(each.transition.node.uuid for each in moved)
         self._frontier.drop(ref.uuid for ref in batch.deletions)
+        now = self._clock.now()
         for each in moved:
             node = each.transition.node
-            waiting = Waiting(each.depth, restored(each.detected_at), node.uuid, node.label)
+            waiting = Waiting(each.depth or 0, restored(each.detected_at) or now, node.uuid, node.label)
             self._frontier.add((node.label, each.transition.to), waiting, delay=each.transition.delay or 0.0)
-        now = self._clock.now()
         for new in created:
             self._frontier.add((new.label, new.state), Waiting(new.depth, now, new.uuid, new.label))
 

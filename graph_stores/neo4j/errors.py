@@ -73,11 +73,11 @@ FULL = "No space left on device"
 
 HINTS: Mapping[type[GraphmillError], str] = MappingProxyType(
     {
-        AuthenticationFailed: "set NEO4J_PASSWORD, and NEO4J_USERNAME or USER@ in the URL if the user is another",
+        AuthenticationFailed: "set NEO4J_PASSWORD, and NEO4J_USERNAME if the user is another",
         ReadOnlyPlace: "name the writable server, or use neo4j:// so that the driver finds it",
         StoreFull: "make room on the server's disk; nothing of this was written",
-        StoreUnavailable: "is it running? start it with: scripts/neo4j start, or docker compose up -d",
-        WriteRefused: "allow it with: --write",
+        StoreUnavailable: "is the address right, is the server running, and does it speak TLS if the URL has +s?",
+        WriteRefused: "add --write to let it change the graph",
     }
 )
 _SMALLER = "write smaller batches, or raise dbms.memory.transaction.total.max on the server"
@@ -108,7 +108,9 @@ def translate(error: Exception, place: Place, *, asked: bool = False) -> Graphmi
 def overdue(seconds: float, place: Place, *, asked: bool = False) -> GraphmillError:
     """For a call that this side stopped waiting for."""
     if asked:
-        return QueryTimeout(f"the query took longer than {seconds:g} s", hint="ask for less, or allow it more time")
+        return QueryTimeout(
+            f"the query ran longer than {seconds:g} seconds and was stopped", hint="give it more time with --timeout"
+        )
     return DeadlineExceeded(
         f"{place.url} did not answer within {seconds:g} s",
         hint="whether it was written is not known: read again before you repeat it",

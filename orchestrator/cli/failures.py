@@ -1,5 +1,6 @@
 """What a person sees when something goes wrong, and what a script sees. The only place that decides either."""
 
+import errno
 import re
 import sys
 import traceback
@@ -15,6 +16,7 @@ from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.text import dumps, printable
 
 INTERRUPTED = 130
+_OUTPUT_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 _PASSWORD_IN_URL = re.compile(r"(://[^\s:/@]*):\S*@")
 
 
@@ -37,6 +39,7 @@ class _Failure:
 def report(error: Exception, options: GlobalOptions) -> int:
     """Print the failure as asked for; returns the exit code."""
     if isinstance(error, click.Abort):
+        print("stopped", file=sys.stderr)
         return INTERRUPTED
     if isinstance(error, NoArgsIsHelpError):
         print(error.format_message(), file=sys.stderr)
@@ -44,7 +47,7 @@ def report(error: Exception, options: GlobalOptions) -> int:
     if options.verbose and not isinstance(error, click.ClickException):
         print(_without_secrets("".join(traceback.format_exception(error))), file=sys.stderr, end="")
     failure = _described(error)
-    if options.json:
+    if options.json and failure.code != "output_failed":
         print(_without_secrets(dumps(failure.document())))
     else:
         print(printable(_without_secrets(failure.lines()), keep_lines=True), file=sys.stderr)
@@ -68,6 +71,10 @@ def _described(error: Exception) -> _Failure:
         case click.ClickException():
             hint = _usage_hint(error)
             return _Failure(code="misuse", message=error.format_message(), hint=hint, exit_code=error.exit_code)
+        case OSError() if error.errno in _OUTPUT_FAILED:
+            return _Failure(
+                code="output_failed", message=f"cannot write the output: {error.strerror}", hint="", exit_code=1
+            )
         case _:
             message = f"unexpected error: {type(error).__name__}: {error}".rstrip(": ")
             return _Failure(code="unexpected", message=message, hint="run again with -v and report it", exit_code=1)

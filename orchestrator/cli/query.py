@@ -147,6 +147,15 @@ def _given(cypher: str | None) -> str:
 
 def _parsed(text: str) -> Value:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refused, parse_float=_finite)
     except ValueError:
         return text
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refused(text)
+
+
+def _refused(text: str) -> float:
+    raise ValueError(f"{text} is not a number that JSON has")

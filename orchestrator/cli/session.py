@@ -37,7 +37,7 @@ def with_store(options: GlobalOptions, work: Callable[[Store], Awaitable[T]], *,
     """Open the store, do the work, and close it whatever happens."""
     settings = read_settings(options)
     credentials = _credentials(settings)
-    _log_to_stderr(logging.INFO if options.verbose else logging.WARNING)
+    _log_to_stderr(verbose=options.verbose)
 
     async def session() -> T:
         store = await graph_stores.open_store(
@@ -67,7 +67,13 @@ def _asked(settings: Settings) -> str:
     return str(click.prompt(f"password of {settings.user} at {settings.store}", hide_input=True, err=True))
 
 
-def _log_to_stderr(level: int) -> None:
+def _log_to_stderr(*, verbose: bool) -> None:
+    """Our own warnings; what libraries say as well is for -v, because their errors reach us as exceptions."""
     for each in (logging.INFO, logging.WARNING, logging.ERROR):
         logging.addLevelName(each, logging.getLevelName(each).lower())
-    logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    logging.getLogger().addHandler(logging.NullHandler())
+    logger = logging.getLogger() if verbose else logging.getLogger("graphmill")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO if verbose else logging.WARNING)

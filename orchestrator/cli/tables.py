@@ -23,7 +23,7 @@ _STYLES = {"ready": "green", "error": "red", "skip": "dim"}
 _SHOWN_ERRORS = 10
 _GAP = 3
 _NARROWEST = 4
-_FIRST_STEP = "next: graphmill query --write to put some in, or --project to look at another project"
+_FIRST_STEP = "next: put one in by hand (docs/cli.md), or look at another project with --project"
 
 
 def print_standing(standing: Standing) -> None:

@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
-from itertools import chain, zip_longest
 from typing import Any
 
 from graph_stores.model import Value
@@ -60,17 +59,9 @@ def _shown_mapping(value: Mapping[str, Value]) -> str:
     own = {key: item for key, item in value.items() if not key.startswith("_") and item is not None}
     if label:
         return f"({f'{printable(str(label))} {_name_of(own)}'.strip()})"
-    if set(value) == {"_nodes", "_rels"}:
-        return _shown_path(value["_nodes"], value["_rels"])
     if kind:
         return f"[{printable(' '.join([str(kind), _pairs(own)]).strip())}]"
     return f"{{{_pairs(value)}}}"
-
-
-def _shown_path(nodes: Sequence[Value], edges: Sequence[Value]) -> str:
-    """No arrows: an edge of a path does not tell in which direction it was walked."""
-    steps = chain.from_iterable(zip_longest(nodes, edges))
-    return "-".join(shown(step) for step in steps if step is not None)
 
 
 def _name_of(own: Mapping[str, Value]) -> str:

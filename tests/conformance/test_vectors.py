@@ -149,7 +149,9 @@ async def test_search_in_a_graph_without_vectors_finds_nothing(spacious: Lifecyc
     assert await spacious.store.search(axis(0), limit=5) == []
 
 
-@pytest.mark.parametrize("values", [axis(0, 7), axis(0, 9), [], [math.nan] * 8, [*axis(0, 7), math.inf]], ids=str)
+@pytest.mark.parametrize(
+    "values", [axis(0, 7), axis(0, 9), [], [0.0] * 8, [math.nan] * 8, [*axis(0, 7), math.inf]], ids=str
+)
 async def test_a_vector_that_does_not_fit_is_refused_with_the_whole_batch_and_never_searched_for(
     spacious: Lifecycle, values: list[float]
 ) -> None:
