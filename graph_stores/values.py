@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 from cypher import is_identifier
 from graph_stores.errors import InvalidIdentifier, InvalidVector, Misuse
-from graph_stores.model import OWNED, Batch, Ref
+from graph_stores.model import OWNED, Batch, Ref, Value
 
 # Beyond these a squared length is zero or infinite in single precision.
 _SHORTEST, _LONGEST = 1e-37, 1e37
+_BEYOND = 2**63
 
 
 def checked_name(name: str, kind: str) -> str:
@@ -38,14 +39,42 @@ def check_batch(batch: Batch) -> None:
             raise Misuse(f"the property {name} is written by the store only", hint="use the typed field for it")
     for each in properties:
         for value in each.values():
-            if type(value) is datetime:
-                as_utc(value)
+            _check_value(value)
+    for node in batch.nodes:
+        _check_value(node.uuid)
+        _check_value(node.name)
     for kind in {*(edge.type for edge in batch.edges), *(unlink.type for unlink in batch.unlinks)}:
         checked_name(kind, "relationship type")
     for label in {*(node.label for node in batch.nodes), *(ref.label for ref in _refs(batch))}:
         checked_name(label, "label")
     for vector in batch.vectors:
         check_vector(vector.values)
+
+
+def _check_value(value: Value) -> None:
+    """Refuse what no engine can hold, in the order of how often values are of a kind."""
+    kind = type(value)
+    if kind is str:
+        if not value.isascii():
+            _check_text(value)
+    elif kind is int:
+        if not -_BEYOND <= value < _BEYOND:
+            raise Misuse(f"{value} does not fit into 64 bits", hint="store it as text")
+    elif kind is datetime:
+        as_utc(value)
+    elif kind is list or kind is tuple:
+        for item in value:
+            _check_value(item)
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise Misuse(
+            f"the text {text[:40]!r} holds half a character, which cannot be stored",
+            hint="decode names of files with errors='backslashreplace'",
+        ) from error
 
 
 def _refs(batch: Batch) -> Iterator[Ref]:

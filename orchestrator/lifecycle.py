@@ -42,7 +42,7 @@ class RetryPolicy:
     longest_delay: float = 300.0
 
     def delay(self, tries: int, random: Random) -> float:
-        return min(self.longest_delay, self.first_delay * 2.0 ** min(tries - 1, 64)) * random.uniform(0.5, 1.0)
+        return min(self.longest_delay, self.first_delay * 2.0 ** min(tries - 1, 200)) * random.uniform(0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ class Lifecycle:
         moved = 0
         page = Select(states=[state.value for state in states.WORKING], expired=True, limit=_PAGE)
         while rows := await self.store.nodes(page):
-            moved += await self._move_what_is_still_so([self._expiry(row) for row in rows])
+            moved += len(rows) - len(await self._move_what_is_still_so([self._expiry(row) for row in rows]))
             page = replace(page, after=rows[-1].ref)
         return moved
 
@@ -214,7 +214,7 @@ class Lifecycle:
             limit=_PAGE,
         )
         while rows := await self.store.nodes(page):
-            moved += await self._move_what_is_still_so([_retry(row) for row in rows])
+            moved += len(rows) - len(await self._move_what_is_still_so([_retry(row) for row in rows]))
             page = replace(page, after=rows[-1].ref)
         return moved
 
@@ -229,12 +229,9 @@ class Lifecycle:
             )
             changed = [row for row in rows if row.properties.get("_contentHash") != hashes.get(row.ref)]
             busy += [row.ref for row in changed if row.state in states.WORKING]
-            await self.store.commit(
-                Batch(
-                    transitions=[_changed(row, hashes[row.ref]) for row in changed if row.state in states.CHANGEABLE],
-                    nodes=[_rehashed(row, hashes[row.ref]) for row in changed if row.state == State.PENDING],
-                )
-            )
+            moves = [_changed(row, hashes[row.ref]) for row in changed if row.state in states.CHANGEABLE]
+            busy += await self._move_what_is_still_so(moves)
+            await self.upsert([_rehashed(row, hashes[row.ref]) for row in changed if row.state == State.PENDING])
         return busy
 
     async def delete(self, refs: Sequence[Ref]) -> None:
@@ -285,17 +282,19 @@ class Lifecycle:
             properties=properties,
         )
 
-    async def _move_what_is_still_so(self, moves: list[Transition]) -> int:
-        """Commit the moves whose nodes nobody else has moved meanwhile."""
+    async def _move_what_is_still_so(self, moves: list[Transition]) -> list[Ref]:
+        """Commit the moves whose nodes nobody else has moved meanwhile; returns the nodes that somebody has."""
+        left: list[Ref] = []
         while moves:
             try:
                 await self.transition(moves)
             except TransitionConflict as conflict:
-                gone = {(each.label, each.uuid) for each in conflict.conflicts}
-                moves = [move for move in moves if (move.node.label, move.node.uuid) not in gone]
+                gone = {Ref(label=each.label, uuid=each.uuid) for each in conflict.conflicts}
+                moves = [move for move in moves if move.node not in gone]
+                left += sorted(gone)
             else:
                 break
-        return len(moves)
+        return left
 
 
 def _completion(result: Result) -> Transition:

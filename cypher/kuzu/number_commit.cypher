@@ -1,1 +1,1 @@
-MATCH (m:GraphmillMeta) WHERE m.key = 'commit' SET m.number = $number
+MATCH (m:GraphmillMeta) WHERE m.key = 'commit' SET m.number = $number RETURN m.number

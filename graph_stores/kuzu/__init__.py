@@ -34,20 +34,16 @@ async def open(
     path = Path(place).expanduser().resolve()
     _check_path(path, name, create)
     ownership = Ownership.take(path)
-    try:
-        guard = Guard(path, step or (lambda _: None))
-        engine = Engine(name, path, guard, connect=connect, deadline=deadline)
-        return await EmbeddedStore.open(
-            url=url,
-            project=project,
-            engine=engine,
-            ownership=ownership,
-            clock=clock or Clock(),
-            log_limit=log_limit,
-        )
-    except BaseException:
-        ownership.release()
-        raise
+    guard = Guard(path, step or (lambda _: None))
+    # From here on the store answers for the ownership, also when it cannot be opened.
+    return await EmbeddedStore.open(
+        url=url,
+        project=project,
+        engine=Engine(name, path, guard, connect=connect, deadline=deadline),
+        ownership=ownership,
+        clock=clock or Clock(),
+        log_limit=log_limit,
+    )
 
 
 def _check_path(path: Path, name: str, create: bool) -> None:
@@ -61,6 +57,9 @@ def _check_path(path: Path, name: str, create: bool) -> None:
             raise StoreNotFound(
                 f"there is no graph at {path}", hint=f"create it with: graphmill --store {name}:{path} init"
             )
+        return
+    if create and not path.stat().st_size:
+        path.unlink()  # a kill between making the file and its first write
         return
     try:
         with path.open("rb") as file:

@@ -68,7 +68,8 @@ class Tables:
 
 
 def _pairs(rows: Rows) -> dict[str, str]:
-    return {row[0]: row[1] for row in rows}
+    """Names to kinds; a name that would need quoting is somebody else's, and left alone."""
+    return {row[0]: row[1] for row in rows if cypher.is_identifier(row[0])}
 
 
 def arrow(columns: Mapping[str, Sequence[Value]], types: Mapping[str, str]) -> Any:

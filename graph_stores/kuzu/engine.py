@@ -22,12 +22,13 @@ import cypher
 from graph_stores.errors import (
     GraphmillError,
     NotAStore,
+    PermanentStoreError,
     StoreClosed,
-    StoreDamaged,
     StoreFull,
 )
 from graph_stores.kuzu.columns import Tables
 from graph_stores.kuzu.errors import translate, translate_open
+from graph_stores.kuzu.gate import ReadGate
 from graph_stores.kuzu.guard import Guard
 from graph_stores.kuzu.session import DIALECT, Rows, Session
 from graph_stores.model import Value
@@ -86,6 +87,7 @@ class Engine:
         self._generation = 0
         self._gate = ReadGate()
         self._number = 0
+        self._reopens = False
         self._row_counts: dict[str, int] = {}
         self.tables = Tables(nodes={}, edges={}, pairs={}, readable={})
 
@@ -104,10 +106,15 @@ class Engine:
             self._generation += 1
             self.read_tables()
             self._number = self._read_number()
+            self._reopens = True
         except GraphmillError:
             raise
         except Exception as error:
             raise translate_open(error, self.path, self.name) from error
+
+    @property
+    def is_open(self) -> bool:
+        return self._database is not None
 
     def recover_and_open(self) -> None:
         """Open what the last owner left, whatever became of it."""
@@ -146,6 +153,7 @@ class Engine:
         return count * by_key < self._row_counts[label] * by_row
 
     def close(self) -> None:
+        self._reopens = False
         with self._gate.closed():
             if self._writer:
                 self._writer.close()
@@ -160,8 +168,11 @@ class Engine:
         session = self._begin(doing)
         try:
             yield session
-            if counted:
-                session.run(cypher.load(DIALECT, "number_commit"), {"number": self._number + 1})
+            if counted and not session.run(cypher.load(DIALECT, "number_commit"), {"number": self._number + 1}):
+                raise PermanentStoreError(
+                    "graphmill's own node GraphmillMeta is missing, or would be deleted",
+                    hint="name the labels to delete; if it is gone already, run: graphmill init",
+                )
         except GraphmillError:
             self._abandon(session)
             raise
@@ -172,7 +183,11 @@ class Engine:
             self._abandon(session)
             raise
         self._commit(session, doing, counted)
-        self.guard.after_commit()
+        try:
+            self.guard.after_commit()
+        except OSError as error:
+            # The commit stands; without its note the next start tries the whole log first.
+            log.warning("could not note a commit of %s: %s", self.path, error)
 
     def read(
         self,
@@ -199,11 +214,21 @@ class Engine:
         with self._gate.reading():
             self._reading().prepare(text, parameters)
 
-    def run_guarded(self, text: str, parameters: Mapping[str, Value] | None = None) -> Rows:
-        """A statement that the engine accepts only outside of a transaction, and may checkpoint in the middle of."""
+    def run_guarded(self, text: str, parameters: Mapping[str, Value], *, timeout: float) -> Rows:
+        """A statement outside of a transaction, which may checkpoint in the middle or write past the log.
+
+        The checkpoint after it makes durable what is not in the log.
+        """
         answers: list[Rows] = []
+
+        def work(session: Session) -> None:
+            session.set_timeout(timeout)
+            answers.append(_alone(session, text, parameters))
+            session.set_timeout(_LONG)
+            session.run(cypher.load(DIALECT, "checkpoint"), keep=False)
+
         with self._gate.closed():
-            self._guarded(lambda session: answers.append(_alone(session, text, parameters)), "the statement failed")
+            self._guarded(work, "the statement failed")
         return answers[0]
 
     def restore_settings(self) -> None:
@@ -222,7 +247,7 @@ class Engine:
     def _guarded(self, work: Callable[[Session], None], doing: str) -> None:
         """Under the guard; where it fails, the database is opened again from the copy."""
         session = self._writing()
-        session.set_timeout(max(self.deadline, 3600.0))
+        session.set_timeout(_LONG)
         try:
             self.guard.checkpoint(lambda: work(session))
         except GraphmillError:
@@ -232,7 +257,10 @@ class Engine:
             raise translate(error, doing) from error
 
     def _begin(self, doing: str) -> Session:
-        self.guard.before_write()
+        try:
+            self.guard.before_write()
+        except OSError as error:
+            raise translate(error, doing) from error
         session = self._writing()
         session.set_timeout(self.deadline)
         try:
@@ -270,10 +298,12 @@ class Engine:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._database))
         self._database = self._writer = None
         self._generation += 1
+        self._reopens = False
 
     def _reopen(self) -> None:
         self._drop_writer()
-        self._database.close()
+        database, self._database = self._database, None
+        database.close()
         self.recover_and_open()
 
     def _abandon(self, session: Session) -> None:
@@ -291,6 +321,9 @@ class Engine:
         self._writer = None
 
     def _writing(self) -> Session:
+        if self._database is None and self._reopens:
+            # An earlier attempt to open it again failed; there may be room, or a file descriptor, by now.
+            self.recover_and_open()
         if self._writer is None or self._writer.broken:
             self._writer = self._session()
             for setting in ("no_automatic_checkpoint", "no_checkpoint_on_close"):
@@ -315,51 +348,14 @@ class Engine:
         if "GraphmillMeta" not in self.tables.nodes:
             return 0
         rows = session.run(cypher.load(DIALECT, "last_commit"), keep=False)
-        if not rows:
-            raise StoreDamaged(f"{self.path} has lost the number of its last commit", hint="restore it from a backup")
-        return int(rows[0][0])
-
-
-class ReadGate:
-    """Many may read at once; a checkpoint needs that nobody does, or the engine stands still for seconds."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._reading = 0
-        self._closed = False
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._closed)
-            self._reading += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._reading -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def closed(self, *, wait: bool = True) -> Iterator[bool]:
-        with self._changed:
-            if not wait and self._reading:
-                yield False
-                return
-            self._closed = True
-            self._changed.wait_for(lambda: not self._reading)
-        try:
-            yield True
-        finally:
-            with self._changed:
-                self._closed = False
-                self._changed.notify_all()
+        return int(rows[0][0]) if rows else 0
 
 
 _BUFFER_POOL = 1 << 31
 # Reading another column of a row costs about an eighth of finding its key.
 _COLUMN_TO_KEY = 0.125
 _PROBE_SECONDS = 600.0
+_LONG = 3600.0
 
 
 def _alone(session: Session, text: str, parameters: Mapping[str, Value] | None) -> Rows:

@@ -1,5 +1,6 @@
 """Turns what an embedded engine raises into graphmill's errors; the only place that reads its messages."""
 
+import errno
 import re
 from pathlib import Path
 
@@ -41,6 +42,9 @@ def translate(error: Exception, doing: str) -> GraphmillError:
     message = str(error).strip()
     if isinstance(error, UnicodeError):
         return Misuse(f"{doing}: a text holds half a character, which cannot be stored ({message})")
+    if isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return (StoreFull if full else TransientStoreError)(f"{doing}: {message}")
     for pattern, kind in TABLE:
         if re.search(pattern, message):
             return kind(f"{doing}: {message}")

@@ -47,10 +47,22 @@ class Guard:
     def recover(self) -> bool:
         """Bring the files into the state of the last acknowledged commit; True if a copy had to be put back."""
         self._remove_tree(self._unfinished)
+        if not self.path.exists() and not self.holds_copy():
+            self._start_afresh()
         if restored := self.holds_copy():
             self._put_back()
         self._check_log()
         return restored
+
+    def _start_afresh(self) -> None:
+        """Where the file is gone, what is left beside it must not meet a new one."""
+        if self.log_size():
+            raise StoreDamaged(
+                f"{self.path} is gone, but its log {self.log.name} is still there",
+                hint=f"put {self.path.name} back, or remove {self.log.name} to start with an empty graph",
+            )
+        for leftover in (self.log, self._seal, self._notes):
+            leftover.unlink(missing_ok=True)
 
     def holds_copy(self) -> bool:
         return self._copy.exists()
@@ -84,6 +96,9 @@ class Guard:
         return sum(end > size for end in self._noted())
 
     def cut_log(self, end: int) -> None:
+        """Cut off what was never acknowledged, and keep the log as it was: after a power cut notes may be missing."""
+        if self.log.exists():
+            _copy_file(self.log, _beside(self.path, ".wal.torn"))
         if end:
             os.truncate(self.log, end)
         else:

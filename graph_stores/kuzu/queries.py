@@ -22,8 +22,9 @@ _EXPLAINED = re.compile(r"(?:EXPLAIN|PROFILE)\b", re.IGNORECASE)
 _PARAMETER = re.compile(r"\$(\w+)")
 _QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
-# These checkpoint, or are accepted outside of a transaction only, so they need the guard around them.
-_BULK = re.compile(r"(COPY|CHECKPOINT|IMPORT|CALL)\b", re.IGNORECASE)
+# What may share a transaction; everything else checkpoints, writes past the log, or is accepted outside of one only.
+_TRANSACTIONAL = re.compile(r"(MATCH|OPTIONAL|UNWIND|WITH|RETURN|MERGE|LOAD\s+FROM|CREATE\s*\()", re.IGNORECASE)
+_OURS = re.compile(r"(BEGIN|COMMIT|ROLLBACK)\b", re.IGNORECASE)
 
 
 class Queries:
@@ -50,9 +51,11 @@ class Queries:
 
     def write(self, text: str, parameters: Mapping[str, Value], timeout: float) -> Table:
         _refuse_missing_parameters(text, parameters)
+        if _OURS.match(_statement(text)):
+            raise QueryFailed("transactions are graphmill's own", hint="leave it out: every statement is one")
         try:
-            if _BULK.match(_body(text)):
-                return _table(self._engine.run_guarded(text, bindable(parameters)))
+            if not _TRANSACTIONAL.match(_statement(text)):
+                return _table(self._engine.run_guarded(text, bindable(parameters), timeout=timeout))
             with self._engine.transaction("the query failed") as session:
                 session.set_timeout(timeout)
                 rows = session.run(text, bindable(parameters), keep=False)
@@ -85,11 +88,16 @@ def _body(text: str) -> str:
     return text[leading.end() :] if leading else text
 
 
-def _is_query(text: str) -> bool:
+def _statement(text: str) -> str:
+    """The text from its first word on, without comments and EXPLAIN or PROFILE before it."""
     body = _body(text)
-    if explained := _EXPLAINED.match(body):
+    while explained := _EXPLAINED.match(body):
         body = _body(body[explained.end() :])
-    return _QUERY.match(body) is not None
+    return body
+
+
+def _is_query(text: str) -> bool:
+    return _QUERY.match(_statement(text)) is not None
 
 
 def _table(rows: Rows) -> Table:

@@ -38,16 +38,16 @@ class Schema:
         backup = self._backup(before.found) if before.found is not None and before.found < before.newest else None
         for migration in cypher.migrations(DIALECT):
             if before.found is None or migration.number > before.found or set(migration.creates) & set(before.missing):
-                self._apply(migration)
+                self._apply(migration, version=max(migration.number, before.found or 0))
         self._engine.read_tables()
         return replace(self.status(), backup=backup)
 
-    def _apply(self, migration: cypher.Migration) -> None:
+    def _apply(self, migration: cypher.Migration, version: int) -> None:
         # The first file makes the node that counts commits, so it cannot be counted itself.
         with self._engine.transaction(f"migration {migration.number} failed", counted=migration.number > 1) as session:
             for statement in migration.statements:
                 session.run(statement, keep=False)
-            session.run(cypher.load(DIALECT, "set_schema_version"), {"number": migration.number})
+            session.run(cypher.load(DIALECT, "set_schema_version"), {"number": version})
 
     def _backup(self, version: int) -> str:
         self._engine.checkpoint(wait=True)

@@ -9,11 +9,8 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from datetime import timedelta
 from typing import Self, TypeVar
-from uuid import uuid4
 
-import cypher
 from graph_stores.errors import (
     DeadlineExceeded,
     GraphmillError,
@@ -23,7 +20,8 @@ from graph_stores.errors import (
     conflict_with,
 )
 from graph_stores.kuzu.changes import Changes, Moved
-from graph_stores.kuzu.columns import plain, restored
+from graph_stores.kuzu.claims import Claims
+from graph_stores.kuzu.columns import restored
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
 from graph_stores.kuzu.groups import merged, split
@@ -31,7 +29,7 @@ from graph_stores.kuzu.ownership import Ownership
 from graph_stores.kuzu.queries import Queries
 from graph_stores.kuzu.reading import Reading
 from graph_stores.kuzu.schema import Schema
-from graph_stores.kuzu.session import DIALECT, Session
+from graph_stores.kuzu.session import Session
 from graph_stores.kuzu.vectors import Vectors
 from graph_stores.model import (
     Batch,
@@ -78,11 +76,14 @@ class EmbeddedStore:
         self._reading = ThreadPoolExecutor(_READERS, thread_name_prefix="graphmill-reader")
         self._schema = Schema(engine)
         self._reads = Reading(engine, project, self._frontier, clock)
+        self._claims = Claims(engine, project, self._frontier, self._reads, clock)
         self._vectors = Vectors(engine, project)
         self._queries = Queries(engine)
         self._queued: list[tuple[Batch, asyncio.Future[None]]] = []
         self._draining: asyncio.Task[None] | None = None
         self._closed = False
+        self._let_go = False
+        self._closing: asyncio.Future[None] | None = None
 
     @classmethod
     async def open(
@@ -90,9 +91,10 @@ class EmbeddedStore:
     ) -> Self:
         store = cls(url=url, project=project, engine=engine, ownership=ownership, clock=clock, log_limit=log_limit)
         try:
-            await store._write(engine.recover_and_open, deadline=_LONG)
-            await store._write(store._vectors.recall)
+            await store._write(store._open, deadline=_LONG)
         except BaseException:
+            # Where only the waiting ended, the thread may still be opening: what it opened is closed after it.
+            store._writing.submit(store._close)
             store._shut_down()
             raise
         return store
@@ -118,12 +120,12 @@ class EmbeddedStore:
         for label in claim.labels:
             marks = claim.marks.get(label, Marks())
             self._engine.tables.node(label, [*marks.set, *marks.stamp])
-        return await self._write(lambda: self._claim(claim))
+        return await self._write(lambda: self._claims.claim(claim))
 
     async def heartbeat(self, nodes: Sequence[Ref], *, token: str, seconds: float) -> frozenset[str]:
         for label in {node.label for node in nodes}:
             self._engine.tables.node(label)
-        return await self._write(lambda: self._heartbeat(nodes, token, seconds))
+        return await self._write(lambda: self._claims.heartbeat(nodes, token, seconds))
 
     async def nodes(self, select: Select) -> list[NodeRow]:
         return await self._read(lambda: self._reads.nodes(select))
@@ -165,30 +167,50 @@ class EmbeddedStore:
                 yield edge
 
     async def close(self) -> None:
-        if self._closed:
-            return
+        """Finish what is queued, and let go of the graph; goes on also when nobody waits for it any more."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._finish())
+        await asyncio.shield(self._closing)
+
+    async def _finish(self) -> None:
         if self._draining:
-            await self._draining
+            await asyncio.wait([self._draining])
         try:
             await self._write(self._close, deadline=_LONG)
         finally:
             self._closed = True
             self._shut_down()
-            self._ownership.release()
 
     def _shut_down(self) -> None:
         for executor in (self._writing, self._reading):
             executor.shutdown(wait=False)
 
+    def _open(self) -> None:
+        try:
+            self._engine.recover_and_open()
+            self._vectors.recall()
+        except BaseException:
+            self._close()
+            raise
+
     def _close(self) -> None:
+        """On the writing thread to the end: nobody else may own the graph while this one still works on it."""
+        if self._let_go:
+            return
+        self._let_go = True
         try:
             # People copy the one file they know of, so it should hold everything; but with a large file a short log
             # costs the next owner less than the guard's copy would cost now.
             guard = self._engine.guard
-            if guard.log_size() > (0 if guard.file_size() < self._log_limit else self._log_limit // 64):
+            if self._engine.is_open and guard.log_size() > (
+                0 if guard.file_size() < self._log_limit else self._log_limit // 64
+            ):
                 self._engine.checkpoint(wait=True)
         finally:
-            self._engine.close()
+            try:
+                self._engine.close()
+            finally:
+                self._ownership.release()
 
     async def _write(self, work: Callable[[], T], deadline: float | None = None) -> T:
         return await self._run(self._writing, work, deadline)
@@ -307,81 +329,13 @@ class EmbeddedStore:
         for new in created:
             self._frontier.add((new.label, new.state), Waiting(new.depth, now, new.uuid, new.label))
 
-    def _claim(self, claim: Claim) -> list[NodeRow]:
-        queues = [(label, claim.waiting) for label in claim.labels]
-        for label, state in queues:
-            if not self._frontier.knows((label, state)):
-                self._frontier.learn((label, state), self._reads.waiting(label, state))
-        token = uuid4().hex
-        rows: list[NodeRow] = []
-        while len(rows) < claim.limit and (hints := self._frontier.take(queues, claim.limit - len(rows))):
-            try:
-                rows += self._claim_hinted(claim, hints, token)
-            except BaseException:
-                for hint in hints:
-                    self._frontier.add((hint.label, claim.waiting), hint)
-                raise
-        self._frontier.hold((row.uuid for row in rows), token=token, seconds=claim.seconds)
-        return sorted(rows, key=lambda row: (row.depth, row.detected_at, row.uuid))
-
-    def _claim_hinted(self, claim: Claim, hints: list[Waiting], token: str) -> list[NodeRow]:
-        now = self._clock.now()
-        fixed = {
-            "project": self.project,
-            "waiting": claim.waiting,
-            "working": claim.working,
-            "owner": claim.owner,
-            "token": token,
-            "now": plain(now),
-            "until": plain(now + timedelta(seconds=claim.seconds)),
-        }
-        rows: list[NodeRow] = []
-        with self._engine.transaction("the claim failed") as session:
-            for label in dict.fromkeys(hint.label for hint in hints):
-                uuids = list(dict.fromkeys(hint.uuid for hint in hints if hint.label == label))
-                marks = claim.marks.get(label, Marks())
-                values = {**marks.set, **dict.fromkeys(marks.stamp, now)}
-                columns = tuple(sorted(values))
-                parameters = {**fixed, **{f"v_{name}": plain(value) for name, value in values.items()}}
-                rows += self._claim_label(session, label, columns, uuids, parameters)
-        return rows
-
-    def _claim_label(
-        self,
-        session: Session,
-        label: str,
-        columns: tuple[str, ...],
-        uuids: list[str],
-        parameters: Mapping[str, Value],
-    ) -> list[NodeRow]:
-        returned = self._engine.tables.readable[label]
-        if self._engine.prefers_keys(label, len(uuids), len(returned)):
-            text = cypher.render(DIALECT, "claim_one", columns, returned, label=label)
-            answers = [row for uuid in uuids for row in session.run(text, {**parameters, "uuid": uuid})]
-        else:
-            text = cypher.render(DIALECT, "claim_many", columns, returned, label=label)
-            answers = list(session.run(text, {**parameters, "uuids": uuids}))
-        return self._reads.rows(label, answers)
-
-    def _heartbeat(self, nodes: Sequence[Ref], token: str, seconds: float) -> frozenset[str]:
-        until = plain(self._clock.now() + timedelta(seconds=seconds))
-        kept: set[str] = set()
-        with self._engine.transaction("the heartbeat failed") as session:
-            for label in sorted({node.label for node in nodes}):
-                uuids = [node.uuid for node in nodes if node.label == label]
-                text = cypher.render(DIALECT, "heartbeat", label=label)
-                parameters = {"uuids": uuids, "token": token, "until": until, "project": self.project}
-                kept |= {row[0] for row in session.run(text, parameters)}
-        self._frontier.hold(kept, token=token, seconds=seconds)
-        return frozenset(kept)
-
     def _checkpoint_if_due(self) -> None:
         limit = max(self._log_limit, self._engine.guard.file_size() // 2)
         size = self._engine.guard.log_size()
         if size > limit:
             try:
                 self._engine.checkpoint(wait=size > 2 * limit)
-            except GraphmillError as error:
+            except (GraphmillError, OSError) as error:
                 # The commit is done and safe; the log just stays longer.
                 log.warning("could not checkpoint: %s", error)
 

@@ -11,7 +11,7 @@ import cypher
 from graph_stores.errors import InvalidVector, Misuse
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.errors import translate
-from graph_stores.kuzu.session import DIALECT
+from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.model import Hit, NodeRow, Value, Vector, VectorSpace
 from graph_stores.values import check_vector
 
@@ -40,7 +40,10 @@ class Vectors:
 
     def use(self, space: VectorSpace) -> None:
         spaces = self._spaces()
-        if spaces.get(self._project) == space:
+        labels = self._engine.tables.vector_labels
+        if spaces.get(self._project) == space and all(
+            self._engine.tables.dimension(label) == space.dimension for label in labels
+        ):
             return
         for project, other in spaces.items():
             if project != self._project and other.dimension != space.dimension:
@@ -48,10 +51,9 @@ class Vectors:
                     f"project {project} keeps vectors of {other.dimension} numbers here, these have {space.dimension}",
                     hint="an embedded graph holds vectors of one length: give this project a file of its own",
                 )
-        labels = self._engine.tables.vector_labels
-        for label in labels:
-            self._make_room(label, space.dimension)
         with self._engine.transaction("the vector space could not be set") as session:
+            for label in labels:
+                self._make_room(session, label, space.dimension)
             text = json.dumps({"provider": space.provider, "model": space.model})
             key = f"vectors:{self._project}"
             session.run(
@@ -88,13 +90,12 @@ class Vectors:
         )
         return [(row[0], row[1]) for row in rows]
 
-    def _make_room(self, label: str, dimension: int) -> None:
-        with self._engine.transaction("the vectors could not be replaced") as session:
-            if self._engine.tables.dimension(label) == dimension:
-                session.run(cypher.render(DIALECT, "clear_vectors", label=label), {"project": self._project})
-            else:
-                session.run(cypher.render(DIALECT, "drop_vectors", label=label), keep=False)
-                session.run(cypher.render(DIALECT, "add_vectors", label=label, dimension=str(dimension)), keep=False)
+    def _make_room(self, session: Session, label: str, dimension: int) -> None:
+        if self._engine.tables.dimension(label) == dimension:
+            session.run(cypher.render(DIALECT, "clear_vectors", label=label), {"project": self._project})
+            return
+        session.run(cypher.render(DIALECT, "drop_vectors", label=label), keep=False)
+        session.run(cypher.render(DIALECT, "add_vectors", label=label, dimension=str(dimension)), keep=False)
 
     def _spaces(self) -> dict[str, VectorSpace]:
         rows = self._run("vector_spaces", {})

@@ -16,8 +16,8 @@ from graph_stores.model import Batch, Select
 from orchestrator.lifecycle import new_node
 
 
-def child(deed: str, engine: str, path: Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-W", "ignore", "-m", "tests.conformance.kuzu_child", deed, engine, str(path)]
+def child(deed: str, engine: str, path: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-W", "ignore", "-m", "tests.conformance.kuzu_child", deed, engine, str(path), *more]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
@@ -89,7 +89,26 @@ async def fork(engine: str, path: Path) -> None:
     await store.close()
 
 
-DEEDS = {deed.__name__: deed for deed in (try_to_open, die_as_owner, write_and_die, run_out_of_room, fork)}
+async def load_in_bulk(engine: str, path: Path, statement: str, end: str) -> None:
+    store = await opened(engine, path)
+    await store.commit(file_batch(*(str(number) for number in range(300))))
+    await store.query("CREATE NODE TABLE Other(id STRING PRIMARY KEY)", {}, write=True)
+    await store.query(statement, {}, write=True)
+    await store.commit(file_batch("later"))
+    print("answered", flush=True)
+    if end == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    await store.close()
+
+
+async def count(engine: str, path: Path, table: str) -> None:
+    store = await kuzu.open(f"{engine}:{path}", project="p")
+    print((await store.query(f"MATCH (n:{table}) RETURN count(*)", {})).rows[0][0])
+    await store.close()
+
+
+_ALL = (try_to_open, die_as_owner, write_and_die, run_out_of_room, fork, load_in_bulk, count)
+DEEDS: dict[str, Any] = {deed.__name__: deed for deed in _ALL}
 
 if __name__ == "__main__":
-    asyncio.run(DEEDS[sys.argv[1]](sys.argv[2], Path(sys.argv[3])))
+    asyncio.run(DEEDS[sys.argv[1]](sys.argv[2], Path(sys.argv[3]), *sys.argv[4:]))

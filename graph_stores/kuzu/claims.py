@@ -1,0 +1,90 @@
+"""Claims and heartbeats on an embedded engine: the frontier says who is next, the graph whether that is still so."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from uuid import uuid4
+
+import cypher
+from graph_stores.kuzu.columns import plain
+from graph_stores.kuzu.engine import Engine
+from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
+from graph_stores.kuzu.reading import Reading
+from graph_stores.kuzu.session import DIALECT, Session
+from graph_stores.model import Claim, Marks, NodeRow, Ref, Value
+
+
+class Claims:
+    def __init__(self, engine: Engine, project: str, frontier: Frontier, reads: Reading, clock: Clock) -> None:
+        self._engine = engine
+        self._project = project
+        self._frontier = frontier
+        self._reads = reads
+        self._clock = clock
+
+    def claim(self, claim: Claim) -> list[NodeRow]:
+        queues = [(label, claim.waiting) for label in claim.labels]
+        for label, state in queues:
+            if not self._frontier.knows((label, state)):
+                self._frontier.learn((label, state), self._reads.waiting(label, state))
+        token = uuid4().hex
+        rows: list[NodeRow] = []
+        while len(rows) < claim.limit and (hints := self._frontier.take(queues, claim.limit - len(rows))):
+            try:
+                rows += self._claim_hinted(claim, hints, token)
+            except BaseException:
+                for hint in hints:
+                    self._frontier.add((hint.label, claim.waiting), hint)
+                raise
+        self._frontier.hold((row.uuid for row in rows), token=token, seconds=claim.seconds)
+        return sorted(rows, key=lambda row: (row.depth, row.detected_at, row.uuid))
+
+    def _claim_hinted(self, claim: Claim, hints: list[Waiting], token: str) -> list[NodeRow]:
+        now = self._clock.now()
+        fixed = {
+            "project": self._project,
+            "waiting": claim.waiting,
+            "working": claim.working,
+            "owner": claim.owner,
+            "token": token,
+            "now": plain(now),
+            "until": plain(now + timedelta(seconds=claim.seconds)),
+        }
+        rows: list[NodeRow] = []
+        with self._engine.transaction("the claim failed") as session:
+            for label in dict.fromkeys(hint.label for hint in hints):
+                uuids = list(dict.fromkeys(hint.uuid for hint in hints if hint.label == label))
+                marks = claim.marks.get(label, Marks())
+                values = {**marks.set, **dict.fromkeys(marks.stamp, now)}
+                columns = tuple(sorted(values))
+                parameters = {**fixed, **{f"v_{name}": plain(value) for name, value in values.items()}}
+                rows += self._claim_label(session, label, columns, uuids, parameters)
+        return rows
+
+    def _claim_label(
+        self,
+        session: Session,
+        label: str,
+        columns: tuple[str, ...],
+        uuids: list[str],
+        parameters: Mapping[str, Value],
+    ) -> list[NodeRow]:
+        returned = self._engine.tables.readable[label]
+        if self._engine.prefers_keys(label, len(uuids), len(returned)):
+            text = cypher.render(DIALECT, "claim_one", columns, returned, label=label)
+            answers = [row for uuid in uuids for row in session.run(text, {**parameters, "uuid": uuid})]
+        else:
+            text = cypher.render(DIALECT, "claim_many", columns, returned, label=label)
+            answers = list(session.run(text, {**parameters, "uuids": uuids}))
+        return self._reads.rows(label, answers)
+
+    def heartbeat(self, nodes: Sequence[Ref], token: str, seconds: float) -> frozenset[str]:
+        until = plain(self._clock.now() + timedelta(seconds=seconds))
+        kept: set[str] = set()
+        with self._engine.transaction("the heartbeat failed") as session:
+            for label in sorted({node.label for node in nodes}):
+                uuids = [node.uuid for node in nodes if node.label == label]
+                text = cypher.render(DIALECT, "heartbeat", label=label)
+                parameters = {"uuids": uuids, "token": token, "until": until, "project": self._project}
+                kept |= {row[0] for row in session.run(text, parameters)}
+        self._frontier.hold(kept, token=token, seconds=seconds)
+        return frozenset(kept)
