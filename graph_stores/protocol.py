@@ -1,6 +1,7 @@
 """The seam: everything graphmill asks of an engine.
 
 A store is opened for one project and sees only that project's nodes, except for `query`, which is a person's own.
+A uuid names one node of the project, whatever its label; the label says where to look for it.
 States arrive as words; which moves between them are legal is decided before this seam, in one place.
 Every call ends by its deadline, with an answer or with an error from `graph_stores.errors`.
 """

@@ -12,6 +12,7 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -198,6 +199,7 @@ class Engine:
         started: Callable[[Session], None] | None = None,
     ) -> Rows:
         """A short read on a thread of its own connection, in the engine's read-only mode."""
+        until = time.monotonic() + timeout
         with self._gate.reading():
             session = self._reading()
             if started:
@@ -205,7 +207,7 @@ class Engine:
             session.set_timeout(timeout)
             session.run(cypher.load(DIALECT, "begin_read_only"))
             try:
-                return session.run(text, parameters, keep=False)
+                return session.run(text, parameters, keep=False, until=until)
             finally:
                 session.roll_back(cypher.load(DIALECT, "rollback"))
 

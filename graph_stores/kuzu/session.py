@@ -5,6 +5,7 @@ BEGIN crashes the process.
 """
 
 import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from graph_stores.errors import PermanentStoreError
 from graph_stores.model import Value
 
 DIALECT = "kuzu"
+_PORTION = 1000
 
 
 class Rows(list[Sequence[Value]]):
@@ -31,13 +33,21 @@ class Session:
         self.broken = False
         self.statements = 0
 
-    def run(self, text: str, parameters: Mapping[str, Value] | None = None, *, keep: bool = True) -> Rows:
+    def run(
+        self,
+        text: str,
+        parameters: Mapping[str, Value] | None = None,
+        *,
+        keep: bool = True,
+        until: float | None = None,
+    ) -> Rows:
+        """`until` is the monotonic time at which even fetching the rows must end."""
         if self.broken:
             raise PermanentStoreError("a statement of this transaction failed, the rest of it is refused")
         self.statements += 1
         try:
             statement = self._prepared.get(_key(text, parameters or {})) or self._prepare(text, parameters or {}, keep)
-            return _rows(self._connection.execute(statement, dict(parameters or {})))
+            return _rows(self._connection.execute(statement, dict(parameters or {})), until)
         except Exception:
             self.broken = True
             raise
@@ -93,8 +103,14 @@ def _key(text: str, parameters: Mapping[str, Value]) -> tuple[str, ...]:
     return (text, *(type(parameters[name]).__name__ for name in sorted(parameters)))
 
 
-def _rows(result: Any) -> Rows:
+def _rows(result: Any, until: float | None = None) -> Rows:
+    """In portions, so that a large answer lets other threads run, and can be stopped."""
     try:
-        return Rows(result.get_column_names(), result.get_all())
+        rows: list[Sequence[Value]] = []
+        while result.has_next():
+            rows += result.get_n(_PORTION)
+            if until is not None and time.monotonic() > until:
+                raise RuntimeError("Interrupted.")
+        return Rows(result.get_column_names(), rows)
     finally:
         result.close()

@@ -15,6 +15,7 @@ from graph_stores.errors import (
     DeadlineExceeded,
     GraphmillError,
     Misuse,
+    QueryTimeout,
     StoreClosed,
     conflict_error,
     conflict_with,
@@ -223,9 +224,11 @@ class EmbeddedStore:
         running: list[Session] = []
         try:
             return await self._read(lambda: work(running.append), deadline)
-        except (asyncio.CancelledError, DeadlineExceeded):
+        except (asyncio.CancelledError, DeadlineExceeded) as error:
             for session in running:
                 session.interrupt()
+            if isinstance(error, DeadlineExceeded):
+                raise QueryTimeout(error.message, hint="give it more time with --timeout") from error
             raise
 
     async def _run(self, executor: Executor, work: Callable[[], T], deadline: float | None) -> T:

@@ -16,6 +16,7 @@ from graph_stores.errors import (
     DeadlineExceeded,
     GraphmillError,
     PermanentStoreError,
+    QueryTimeout,
     StoreOwned,
     TransientStoreError,
     TransitionConflict,
@@ -212,12 +213,13 @@ async def test_a_call_that_never_returns_ends_at_its_deadline(engine: str, tmp_p
         lambda: store.commit(whole_batch()),
         lambda: store.nodes(Select()),
         lambda: store.progress(finished=["ready"], window=60),
-        lambda: store.query("MATCH (n:File) RETURN n", {}, timeout=0.2),
         lambda: Lifecycle(store=store).claim(states.PARSE, labels=["File"], limit=1, owner="w", seconds=1),
         lambda: store.heartbeat([A], token="t", seconds=1),
     ):
         with pytest.raises(DeadlineExceeded):
             await asyncio.wait_for(call(), 5)
+    with pytest.raises(QueryTimeout):
+        await asyncio.wait_for(store.query("MATCH (n:File) RETURN n", {}, timeout=0.2), 5)
     script.hang.set()
     await store.close()
 

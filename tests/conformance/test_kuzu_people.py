@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graph_stores import kuzu
-from graph_stores.errors import GraphmillError, PermanentStoreError
+from graph_stores.errors import GraphmillError, PermanentStoreError, QueryTimeout
 from graph_stores.model import Select
 from tests.conformance.kuzu_child import child, file_batch, opened
 
@@ -78,6 +78,14 @@ async def test_transactions_are_ours(engine: str, tmp_path: Path, statement: str
     store = await opened(engine, tmp_path / "graph")
     with pytest.raises(GraphmillError):
         await store.query(statement, {}, write=True)
+    await store.commit(file_batch("a"))
+    await store.close()
+
+
+async def test_an_answer_that_is_too_long_to_fetch_in_time_is_stopped(engine: str, tmp_path: Path) -> None:
+    store = await opened(engine, tmp_path / "graph")
+    with pytest.raises(QueryTimeout):
+        await store.query("UNWIND range(1, 3000000) AS x RETURN x, 'some text' AS y", {}, timeout=0.3)
     await store.commit(file_batch("a"))
     await store.close()
 
