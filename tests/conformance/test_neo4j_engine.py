@@ -211,7 +211,7 @@ async def test_a_server_that_is_down_is_reported_within_seconds(scheme: str) -> 
     with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1") as refusal:
         await open_store(f"{scheme}://127.0.0.1:1", project="p", credentials=Credentials(user="u", password=SECRET))
     assert asyncio.get_running_loop().time() - started < 5
-    assert "scripts/neo4j start" in refusal.value.hint
+    assert "is the server running" in refusal.value.hint
     assert SECRET not in "".join(traceback.format_exception(refusal.value))
 
 
