@@ -156,9 +156,7 @@ class Engine:
     def close(self) -> None:
         self._reopens = False
         with self._gate.closed():
-            if self._writer:
-                self._writer.close()
-                self._writer = None
+            self._drop_writer()
             if self._database is not None:
                 self._database.close()
                 self._database = None
@@ -243,10 +241,10 @@ class Engine:
         with self._gate.closed(wait=wait) as alone:
             if alone:
                 text = cypher.load(DIALECT, "checkpoint")
-                self._guarded(lambda session: _ignore(session.run(text, keep=False)), "the checkpoint failed")
+                self._guarded(lambda session: session.run(text, keep=False), "the checkpoint failed")
             return alone
 
-    def _guarded(self, work: Callable[[Session], None], doing: str) -> None:
+    def _guarded(self, work: Callable[[Session], object], doing: str) -> None:
         """Under the guard; where it fails, the database is opened again from the copy."""
         session = self._writing()
         session.set_timeout(_LONG)
@@ -360,9 +358,5 @@ _PROBE_SECONDS = 600.0
 _LONG = 3600.0
 
 
-def _alone(session: Session, text: str, parameters: Mapping[str, Value] | None) -> Rows:
+def _alone(session: Session, text: str, parameters: Mapping[str, Value]) -> Rows:
     return session.run(text, parameters, keep=False) if parameters else session.run_unprepared(text)
-
-
-def _ignore(_: object) -> None:
-    return None

@@ -110,7 +110,7 @@ class Guard:
     def file_size(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0
 
-    def checkpoint(self, run: Callable[[], None]) -> None:
+    def checkpoint(self, run: Callable[[], object]) -> None:
         """Run the engine's checkpoint so that a kill at any instant of it can be undone."""
         self._copy_aside(self._unfinished)
         self._step("guard copied")
