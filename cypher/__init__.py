@@ -15,6 +15,7 @@ _ROOT = Path(__file__).parent
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _REPEATED = re.compile(r"%\[(?:([^|\]]*)\|)?(.+?)\]%", re.DOTALL)
+_ALTERED = re.compile(r"ALTER TABLE (\w+)")
 _CREATED = re.compile(r"CREATE\s+(?:CONSTRAINT|INDEX|NODE TABLE|REL TABLE)\s+(?:IF NOT EXISTS\s+)?(\w+)")
 
 
@@ -37,6 +38,11 @@ class Migration:
     def creates(self) -> tuple[str, ...]:
         """The names of the tables, constraints and indexes it makes."""
         return tuple(name for statement in self.statements for name in _CREATED.findall(statement))
+
+    @property
+    def alters(self) -> frozenset[str]:
+        """The names of the tables that it adds to."""
+        return frozenset(name for statement in self.statements for name in _ALTERED.findall(statement))
 
 
 def is_identifier(name: str) -> bool:
@@ -65,6 +71,14 @@ def render(
 def migrations(dialect: str) -> list[Migration]:
     """The numbered schema files in order."""
     return [_migration(path) for path in sorted((_ROOT / dialect / "schema").glob("[0-9]*.cypher"))]
+
+
+@cache
+def asked(dialect: str) -> dict[str, str]:
+    """The questions that the program asks, by name."""
+    return {
+        path.stem: load(dialect, f"asked/{path.stem}") for path in sorted((_ROOT / dialect / "asked").glob("*.cypher"))
+    }
 
 
 def catalogue(dialect: str) -> list[NamedQuery]:

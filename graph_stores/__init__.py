@@ -56,6 +56,11 @@ def is_embedded(url: str) -> bool:
     return url.partition(":")[0] in _EMBEDDED
 
 
+def path_of(url: str) -> Path | None:
+    """Where an embedded graph is on this machine; None for one on a server."""
+    return Path(url.partition(":")[2]).expanduser().resolve() if is_embedded(url) else None
+
+
 def dialect_of(url: str) -> str:
     """The folder of `cypher` that holds the queries for this store."""
     return _MODULES[scheme_of(url)].rpartition(".")[2]
@@ -68,9 +73,14 @@ async def open_store(
     credentials: Credentials | None = None,
     create: bool = False,
     deadline: float = DEFAULT_DEADLINE,
+    share: bool = False,
 ) -> Store:
-    """Open the store; without `create` its schema must be there, whole and of this version."""
-    store = await _open(url, project=project, credentials=credentials, create=create, deadline=deadline)
+    """Open the store; without `create` its schema must be there, whole and of this version.
+
+    With `share`, an embedded store that another process owns is asked through it, and what only a job does is refused.
+    """
+    way = "share" if share and is_embedded(url) else "open"
+    store = await _open(url, way, project=project, credentials=credentials, create=create, deadline=deadline)
     if not create:
         try:
             check_schema(await store.schema(), store.url)
@@ -101,10 +111,9 @@ def check_schema(status: SchemaStatus, url: str) -> None:
         )
 
 
-async def _open(url: str, **options: Any) -> Store:
-    scheme = scheme_of(url)
-    module = import_module(_MODULES[scheme])
-    return cast(Store, await module.open(url, **options))
+async def _open(url: str, way: str, **options: Any) -> Store:
+    module = import_module(_MODULES[scheme_of(url)])
+    return cast(Store, await getattr(module, way)(url, **options))
 
 
 def _shown(url: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from graph_stores.model import Transition
+    from graph_stores.model import Fence, Transition
 
 
 class GraphmillError(Exception):
@@ -50,6 +50,19 @@ class StoreOwned(TransientStoreError):
     """Another process, or another handle in this one, owns the embedded database."""
 
     code = "store_owned"
+
+
+class HoldLost(TransientStoreError):
+    """Nothing of the batch was written, because the hold that it rests on is not under its token any more."""
+
+    code = "hold_lost"
+
+
+def hold_lost(fence: "Fence") -> HoldLost:
+    return HoldLost(
+        f"the hold {fence.name!r} is no longer under the token of this commit",
+        hint="take the hold again, and read again what the work rests on",
+    )
 
 
 class PermanentStoreError(GraphmillError):

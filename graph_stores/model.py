@@ -63,6 +63,15 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """Properties for a node that is there; one that is not is left alone. Of two values for one the later counts."""
+
+    node: Ref
+    properties: Mapping[str, Value] = field(default_factory=dict)
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
     """An edge to be there, one per source, type and target; its properties replace those it had by the same names."""
 
@@ -100,10 +109,10 @@ class Transition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
-    """The vector of a node; which model made it is told by the transition's marks."""
+    """The vector of a node, or None to take it away; which model made it is told by the transition's marks."""
 
     node: Ref
-    values: Sequence[float]
+    values: Sequence[float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,15 +124,25 @@ class Unlink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Asks that a hold is still under this token when the batch is committed."""
+
+    name: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What becomes visible together or not at all: transitions first, then deletions, nodes, edges and vectors."""
+    """What becomes visible together or not at all, applied in the order of the fields once the fence was looked at."""
 
     transitions: Sequence[Transition] = ()
     deletions: Sequence[Ref] = ()
     unlinks: Sequence[Unlink] = ()
     nodes: Sequence[Node] = ()
+    updates: Sequence[Update] = ()
     edges: Sequence[Edge] = ()
     vectors: Sequence[Vector] = ()
+    fence: Fence | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

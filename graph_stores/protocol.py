@@ -59,7 +59,10 @@ class Store(Protocol):
         ...
 
     async def commit(self, batch: Batch) -> None:
-        """All of it or nothing; TransitionConflict or LeaseLost names every node that was not as expected."""
+        """All of it or nothing; TransitionConflict or LeaseLost names every node that was not as expected.
+
+        HoldLost where the batch has a fence and the hold has run out, was let go, or is somebody else's.
+        """
         ...
 
     async def claim(self, claim: Claim) -> list[NodeRow]:
@@ -68,6 +71,18 @@ class Store(Protocol):
 
     async def heartbeat(self, nodes: Sequence[Ref], *, token: str, seconds: float) -> frozenset[str]:
         """Let the leases last that long from now; returns the uuids that were still held."""
+        ...
+
+    async def hold(self, name: str, *, owner: str, seconds: float) -> str | None:
+        """A new token if nobody in the project has the hold, or it has run out; None if somebody has it."""
+        ...
+
+    async def renew(self, name: str, *, token: str, seconds: float) -> bool:
+        """Let the hold last that long from now; False if it is under another token, or under none."""
+        ...
+
+    async def let_go(self, name: str, *, token: str) -> None:
+        """End the hold if it is under this token."""
         ...
 
     async def nodes(self, select: Select) -> list[NodeRow]: ...
@@ -88,6 +103,10 @@ class Store(Protocol):
 
     async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]:
         """The nearest first, in whatever state they are: a node that waits for its new vector still has the old one."""
+        ...
+
+    async def ask(self, question: str, parameters: Mapping[str, Value] | None = None) -> Table:
+        """One of graphmill's own questions, of `cypher/<dialect>/asked/`; the project is filled in."""
         ...
 
     async def query(

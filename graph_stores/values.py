@@ -28,6 +28,7 @@ def check_batch(batch: Batch) -> None:
     properties = [
         *(node.properties for node in batch.nodes),
         *(node.initial for node in batch.nodes),
+        *(update.properties for update in batch.updates),
         *(edge.properties for edge in batch.edges),
         *(transition.marks.set for transition in batch.transitions),
     ]
@@ -43,12 +44,15 @@ def check_batch(batch: Batch) -> None:
     for node in batch.nodes:
         _check_value(node.uuid)
         _check_value(node.name)
+    for update in batch.updates:
+        _check_value(update.name)
     for kind in {*(edge.type for edge in batch.edges), *(unlink.type for unlink in batch.unlinks)}:
         checked_name(kind, "relationship type")
     for label in {*(node.label for node in batch.nodes), *(ref.label for ref in _refs(batch))}:
         checked_name(label, "label")
     for vector in batch.vectors:
-        check_vector(vector.values)
+        if vector.values is not None:
+            check_vector(vector.values)
 
 
 def _check_value(value: Value) -> None:
@@ -86,6 +90,8 @@ def _refs(batch: Batch) -> Iterator[Ref]:
         yield unlink.source
     for transition in batch.transitions:
         yield transition.node
+    for update in batch.updates:
+        yield update.node
     for vector in batch.vectors:
         yield vector.node
 

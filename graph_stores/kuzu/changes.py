@@ -1,20 +1,17 @@
-"""Applies a batch inside a transaction of an embedded engine.
-
-Chooses between a statement per key and one statement for all: the first costs the same however large the table is,
-the second reads the table's keys once. Refuses to commit: the transaction is its caller's.
-"""
+"""Applies a batch inside a transaction of an embedded engine. Refuses to commit: the transaction is its caller's."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
 
 import cypher
-from graph_stores.errors import Conflict, MissingNode, conflict_error, conflict_with
-from graph_stores.kuzu.columns import Tables, arrow, plain
-from graph_stores.kuzu.session import DIALECT, Session
-from graph_stores.model import Batch, Edge, Node, Ref, Transition, Unlink, Value, Vector
+from graph_stores.errors import Conflict, conflict_error, conflict_with
+from graph_stores.kuzu.columns import arrow, plain
+from graph_stores.kuzu.edges import Edges
+from graph_stores.kuzu.session import DIALECT
+from graph_stores.kuzu.statements import Statements, arrow_of, by, prefixed, prefixed_types
+from graph_stores.model import Batch, Node, Ref, Transition, Unlink, Update, Value, Vector
 
 _TRANSITION_TYPES = {
     "uuid": "STRING",
@@ -26,10 +23,7 @@ _LEASE = ("_leaseOwner", "_leaseToken", "_leaseUntil", "_notBefore")
 _NEW_TYPES = {"uuid": "STRING", "name": "STRING", "state": "STRING", "depth": "INT64"}
 # Below this, rows that are alike are cheaper among the odd ones than in a statement of their own.
 _WORTH_A_STATEMENT = 16
-T = TypeVar("T")
-K = TypeVar("K")
 _KEY = {"uuid": "STRING"}
-_ENDS = {"source": "STRING", "target": "STRING"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +36,8 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    session: Session
-    tables: Tables
-    project: str
+class Changes(Statements):
     now: datetime
-    prefers_keys: Callable[[str, int], bool]
-    """Whether that many statements by key are cheaper than reading the keys of the label's table."""
 
     def apply(self, batch: Batch) -> tuple[list[Moved], list[Node]]:
         """Everything in the batch; returns the moves and the nodes that are new."""
@@ -56,13 +45,14 @@ class Changes:
         self._deletions(batch.deletions)
         self._unlinks(batch.unlinks)
         created = self._nodes(batch.nodes)
-        self._edges(batch.edges)
+        self._updates(batch.updates)
+        Edges(statements=self, new={node.ref for node in created}).write(batch.edges)
         self._vectors(batch.vectors)
         return moved, created
 
     def _transitions(self, transitions: Sequence[Transition]) -> list[Moved]:
         moved: list[Moved] = []
-        for (label, columns), same in _by(transitions, _shape).items():
+        for (label, columns), same in by(transitions, _shape).items():
             types = self.tables.node(label, columns)
             found = {row[0]: row for row in self._move(label, columns, types, same)}
             moved += [
@@ -86,7 +76,7 @@ class Changes:
             return [row for parameters in keyed for row in self.session.run(text, parameters)]
         rows: list[Sequence[Value]] = []
         odd: list[Transition] = []
-        for alike in _by(transitions, _likeness).values():
+        for alike in by(transitions, _likeness).values():
             if len(alike) < _WORTH_A_STATEMENT:
                 odd += alike
                 continue
@@ -97,7 +87,7 @@ class Changes:
             text = cypher.render(DIALECT, "transition_rows", columns, label=label)
             values = [{**self._values(each), "uuid": each.node.uuid} for each in odd]
             of_columns = {**_TRANSITION_TYPES, **{f"v_{name}": types[name] for name in columns}}
-            rows += self.session.run(text, {**fixed, "rows": _arrow_of(values, of_columns)})
+            rows += self.session.run(text, {**fixed, "rows": arrow_of(values, of_columns)})
         return rows
 
     def _values(self, transition: Transition) -> dict[str, Value]:
@@ -117,28 +107,25 @@ class Changes:
 
     def _conflicts(self, transitions: list[Transition]) -> list[Conflict]:
         found: dict[Ref, tuple[str, str | None]] = {}
-        for label, same in _by(transitions, lambda each: each.node.label).items():
-            rows = self.session.run(
-                cypher.render(DIALECT, "found", label=label),
-                {"uuids": [each.node.uuid for each in same], "project": self.project},
-            )
+        for label, same in by(transitions, lambda each: each.node.label).items():
+            rows = self.found(label, [each.node.uuid for each in same])
             found |= {Ref(label=label, uuid=row[0]): (row[1], row[2]) for row in rows}
         return [conflict_with(each, found.get(each.node)) for each in transitions]
 
     def _deletions(self, refs: Sequence[Ref]) -> None:
-        for label, same in _by(sorted(set(refs)), lambda ref: ref.label).items():
+        for label, same in by(sorted(set(refs)), lambda ref: ref.label).items():
             self.tables.node(label)
-            self._each(label, "delete", [{"uuid": ref.uuid} for ref in same], _KEY, label=label)
+            self.each(label, "delete", [{"uuid": ref.uuid} for ref in same], _KEY, label=label)
 
     def _unlinks(self, unlinks: Sequence[Unlink]) -> None:
-        for (label, kind), same in _by(unlinks, lambda each: (each.source.label, each.type)).items():
+        for (label, kind), same in by(unlinks, lambda each: (each.source.label, each.type)).items():
             self.tables.node(label)
             rows = [{"uuid": each.source.uuid} for each in same]
-            self._each(label, "unlink", rows, _KEY, label=label, type=kind)
+            self.each(label, "unlink", rows, _KEY, label=label, type=kind)
 
     def _nodes(self, nodes: Sequence[Node]) -> list[Node]:
         created: list[Node] = []
-        for label, same in _by(_once(nodes), lambda node: node.label).items():
+        for label, same in by(_once(nodes), lambda node: node.label).items():
             there = self._existing(label, [node.uuid for node in same])
             new = [node for node in same if node.uuid not in there]
             self._create(label, new)
@@ -175,71 +162,46 @@ class Changes:
         self.session.run(text, {"rows": table, "project": self.project, "now": plain(self.now)})
 
     def _update(self, label: str, nodes: list[Node]) -> None:
-        for columns, same in _by(nodes, lambda node: tuple(sorted({*node.properties, "name"}))).items():
-            types = {**_KEY, **_prefixed_types(self.tables.node(label, columns), columns)}
-            rows = [{"uuid": node.uuid, **_prefixed({**node.properties, "name": node.name})} for node in same]
-            done = self._each(label, "update", rows, types, columns, label=label)
-            self._refuse_missing(label, [node.uuid for node in same], {row[0] for row in done})
+        for columns, same in by(nodes, lambda node: tuple(sorted({*node.properties, "name"}))).items():
+            types = {**_KEY, **prefixed_types(self.tables.node(label, columns), columns)}
+            rows = [{"uuid": node.uuid, **prefixed({**node.properties, "name": node.name})} for node in same]
+            done = self.each(label, "update", rows, types, columns, label=label)
+            self.refuse_missing(label, [node.uuid for node in same], {row[0] for row in done})
 
-    def _edges(self, edges: Sequence[Edge]) -> None:
-        latest = {(edge.type, edge.source, edge.target): edge for edge in edges}
-        shape = _by(
-            latest.values(),
-            lambda edge: (edge.type, edge.source.label, edge.target.label, tuple(sorted(edge.properties))),
-        )
-        for (kind, source, target, columns), same in shape.items():
-            types = {**_ENDS, **_prefixed_types(self.tables.edge(kind, source, target, columns), columns)}
-            rows = [
-                {"source": edge.source.uuid, "target": edge.target.uuid, **_prefixed(edge.properties)} for edge in same
-            ]
-            larger = max(source, target, key=lambda label: self.prefers_keys(label, len(rows)))
-            done = self._each(larger, "edge", rows, types, columns, source=source, target=target, type=kind)
-            if len(done) < len(rows):
-                self._refuse_missing(source, [edge.source.uuid for edge in same], self._present(source, same, "source"))
-                self._refuse_missing(target, [edge.target.uuid for edge in same], self._present(target, same, "target"))
-
-    def _present(self, label: str, edges: Sequence[Edge], end: str) -> set[str]:
-        uuids = [getattr(edge, end).uuid for edge in edges]
-        rows = self.session.run(cypher.render(DIALECT, "found", label=label), {"uuids": uuids, "project": self.project})
-        return {row[0] for row in rows}
+    def _updates(self, updates: Sequence[Update]) -> None:
+        values: dict[Ref, dict[str, Value]] = defaultdict(dict)
+        for each in updates:
+            values[each.node] |= each.properties if each.name is None else {**each.properties, "name": each.name}
+        for (label, columns), same in by(values.items(), lambda item: (item[0].label, tuple(sorted(item[1])))).items():
+            types = {**_KEY, **prefixed_types(self.tables.node(label, columns), columns)}
+            rows = [{"uuid": node.uuid, **prefixed(changed)} for node, changed in same]
+            if columns:
+                self.each(label, "update", rows, types, columns, label=label)
 
     def _vectors(self, vectors: Sequence[Vector]) -> None:
-        for label, same in _by(vectors, lambda vector: vector.node.label).items():
-            types = {**_KEY, "embedding": self.tables.node(label, ["embedding"])["embedding"]}
-            text = cypher.render(DIALECT, "write_vectors", label=label)
-            rows: dict[str, list[Value]] = {
-                "uuid": [each.node.uuid for each in same],
-                "embedding": [each.values for each in same],
-            }
-            done = self.session.run(text, {"rows": arrow(rows, types), "project": self.project})
-            self._refuse_missing(label, [vector.node.uuid for vector in same], {row[0] for row in done})
+        latest = {vector.node: vector for vector in vectors}
+        for (label, gone), same in by(latest.values(), lambda each: (each.node.label, each.values is None)).items():
+            there = self._remove_vectors(label, same) if gone else self._write_vectors(label, same)
+            self.refuse_missing(label, [vector.node.uuid for vector in same], there)
 
-    def _each(
-        self,
-        table: str,
-        name: str,
-        rows: list[dict[str, Value]],
-        types: Mapping[str, str],
-        columns: tuple[str, ...] = (),
-        **identifiers: str,
-    ) -> list[Sequence[Value]]:
-        """The rows through `name`_one or `name`_many, whichever is cheaper."""
-        if self.prefers_keys(table, len(rows)):
-            text = cypher.render(DIALECT, f"{name}_one", columns, **identifiers)
-            return [answer for row in rows for answer in self.session.run(text, {"project": self.project, **row})]
-        text = cypher.render(DIALECT, f"{name}_many", columns, **identifiers)
-        return self.session.run(text, {"project": self.project, "rows": _arrow_of(rows, types)})
+    def _write_vectors(self, label: str, vectors: list[Vector]) -> set[str]:
+        types = {**_KEY, "embedding": self.tables.node(label, ["embedding"])["embedding"]}
+        text = cypher.render(DIALECT, "write_vectors", label=label)
+        rows: dict[str, list[Value]] = {
+            "uuid": [each.node.uuid for each in vectors],
+            "embedding": [each.values for each in vectors],
+        }
+        done = self.session.run(text, {"rows": arrow(rows, types), "project": self.project})
+        return {row[0] for row in done}
 
-    def _refuse_missing(self, label: str, wanted: Iterable[str], there: set[str]) -> None:
-        if missing := next((uuid for uuid in wanted if uuid not in there), None):
-            raise MissingNode(
-                f"{label} {missing} is not in project {self.project}", hint="write the node in the same batch or before"
-            )
-
-
-def _prefixed(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Values under names that cannot meet a variable of the query."""
-    return {f"v_{name}": plain(value) for name, value in values.items()}
+    def _remove_vectors(self, label: str, vectors: list[Vector]) -> set[str]:
+        """Until the first vector space was declared there is no column, and nothing to remove."""
+        uuids = [each.node.uuid for each in vectors]
+        if "embedding" not in self.tables.node(label):
+            return {row[0] for row in self.found(label, uuids)}
+        text = cypher.render(DIALECT, "remove_vectors", label=label)
+        parameters = {"uuids": uuids, "project": self.project}
+        return {row[0] for row in self.session.run(text, parameters)}
 
 
 def _once(nodes: Sequence[Node]) -> Iterable[Node]:
@@ -249,14 +211,6 @@ def _once(nodes: Sequence[Node]) -> Iterable[Node]:
         there = latest.get(node.ref)
         latest[node.ref] = node if there is None else replace(node, properties={**there.properties, **node.properties})
     return latest.values()
-
-
-def _prefixed_types(types: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    return {f"v_{name}": types[name] for name in names}
-
-
-def _arrow_of(rows: list[dict[str, Value]], types: Mapping[str, str]) -> Any:
-    return arrow({name: [row[name] for row in rows] for name in types}, types)
 
 
 def _ended(transition: Transition) -> tuple[str, ...]:
@@ -274,10 +228,3 @@ def _likeness(transition: Transition) -> tuple[Value, ...]:
     """Transitions that are alike set them to the same values."""
     marks = repr(sorted(transition.marks.set.items(), key=lambda item: item[0]))
     return transition.expected, transition.to, transition.token, transition.delay, marks, transition.marks.stamp
-
-
-def _by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    groups: dict[K, list[T]] = defaultdict(list)
-    for item in items:
-        groups[key(item)].append(item)
-    return groups

@@ -110,6 +110,8 @@ def restored(value: Value) -> Value:
 
 
 def _restored_object(value: dict[str, Value]) -> Value:
+    if not all(type(name) is str for name in value):  # a map, whose keys can be anything
+        return {name: restored(item) for name, item in value.items()}
     if path := _path(value):
         return path
     label = value.get("_label", value.get("_LABEL"))

@@ -9,6 +9,7 @@ import ctypes
 import importlib
 import importlib.util
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -84,8 +85,7 @@ class Engine:
         self._connect = connect
         self._database: Any = None
         self._writer: Session | None = None
-        self._readers = threading.local()
-        self._generation = 0
+        self._readers: dict[int, Session] = {}
         self._gate = ReadGate()
         self._number = 0
         self._reopens = False
@@ -101,10 +101,13 @@ class Engine:
             ) from error
         try:
             self._database = module.Database(
-                str(self.path), auto_checkpoint=False, buffer_pool_size=_BUFFER_POOL, **self.traits.options
+                str(self.path),
+                auto_checkpoint=False,
+                buffer_pool_size=_BUFFER_POOL,
+                max_num_threads=_THREADS + GUEST_QUERIES,
+                **self.traits.options,
             )
             self._connect = self._connect or module.Connection
-            self._generation += 1
             self.read_tables()
             self._number = self._read_number()
             self._reopens = True
@@ -143,6 +146,10 @@ class Engine:
             for label in self.tables.labels
         }
 
+    def holds_any(self, label: str) -> bool:
+        """Whether there may be nodes of the label."""
+        return self._row_counts[label] > 0
+
     def count_rows(self, created: Mapping[str, int]) -> None:
         for label, count in created.items():
             self._row_counts[label] += count
@@ -156,7 +163,7 @@ class Engine:
     def close(self) -> None:
         self._reopens = False
         with self._gate.closed():
-            self._drop_writer()
+            self._drop_sessions()
             if self._database is not None:
                 self._database.close()
                 self._database = None
@@ -195,17 +202,37 @@ class Engine:
         *,
         timeout: float,
         started: Callable[[Session], None] | None = None,
+        largest: int | None = None,
     ) -> Rows:
-        """A short read on a thread of its own connection, in the engine's read-only mode."""
+        """A person's read. One whose answer may not be larger than that is a guest's, and leaves the owner room."""
         until = time.monotonic() + timeout
-        with self._gate.reading():
-            session = self._reading()
+        with self._read_only(timeout) as session, self._gate.giving_way(session.interrupt):
             if started:
                 started(session)
+            session.use_threads(_THREADS if largest is None else 1)
+            return session.run(text, parameters, keep=False, until=until, largest=largest)
+
+    def answer(self, text: str, *asked: Mapping[str, Value]) -> Rows:
+        """A question of our own, once for each set of parameters; all the answers are of the same moment.
+
+        Statements are kept: the engines bind them anew after a change of the schema, and they end with their database.
+        """
+        until = time.monotonic() + self.deadline
+        with self._read_only(self.deadline) as session:
+            rows = session.run(text, asked[0], until=until)
+            for parameters in asked[1:]:
+                rows += session.run(text, parameters, until=until)
+            return rows
+
+    @contextmanager
+    def _read_only(self, timeout: float) -> Iterator[Session]:
+        """On a thread of its own connection, in the engine's read-only mode."""
+        with self._gate.reading():
+            session = self._reading()
             session.set_timeout(timeout)
             session.run(cypher.load(DIALECT, "begin_read_only"))
             try:
-                return session.run(text, parameters, keep=False, until=until)
+                yield session
             finally:
                 session.roll_back(cypher.load(DIALECT, "rollback"))
 
@@ -297,11 +324,11 @@ class Engine:
         cannot, so it is kept alive for good; the next process finds every acknowledged commit."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._database))
         self._database = self._writer = None
-        self._generation += 1
+        self._readers = {}
         self._reopens = False
 
     def _reopen(self) -> None:
-        self._drop_writer()
+        self._drop_sessions()
         database, self._database = self._database, None
         database.close()
         self.recover_and_open()
@@ -314,6 +341,13 @@ class Engine:
                 self._reopen()
         elif session.broken:
             self._drop_writer()
+
+    def _drop_sessions(self) -> None:
+        """While nobody reads: connections and statements must not outlive their database."""
+        self._drop_writer()
+        readers, self._readers = self._readers, {}
+        for session in readers.values():
+            session.close()
 
     def _drop_writer(self) -> None:
         if self._writer:
@@ -331,16 +365,16 @@ class Engine:
         return self._writer
 
     def _reading(self) -> Session:
-        held: tuple[int, Session] | None = getattr(self._readers, "held", None)
-        if held is None or held[0] != self._generation or held[1].broken:
-            held = (self._generation, self._session())
-            self._readers.held = held
-        return held[1]
+        """This thread's own. Of a thread that is gone, the one that was given its number goes on with it."""
+        thread = threading.get_ident()
+        if thread not in self._readers or self._readers[thread].broken:
+            self._readers[thread] = self._session()
+        return self._readers[thread]
 
     def _session(self) -> Session:
         if self._database is None or self._connect is None:
             raise StoreClosed(f"{self.path} is closed", hint="open the store again")
-        return Session(self._connect(self._database))
+        return Session(self._connect(self._database), threads=_THREADS)
 
     def _read_number(self) -> int:
         """The number of the last commit; zero in a database that has no schema of ours."""
@@ -352,6 +386,10 @@ class Engine:
 
 
 _BUFFER_POOL = 1 << 31
+_THREADS = os.cpu_count() or 1
+GUEST_QUERIES = 2
+"""As many queries of guests run at once, each on one thread more than the owner needs: two on its threads, and it could
+not even commit before they end."""
 # Reading another column of a row costs about an eighth of finding its key.
 _COLUMN_TO_KEY = 0.125
 _PROBE_SECONDS = 600.0

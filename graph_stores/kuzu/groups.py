@@ -23,6 +23,7 @@ def split(waiting: Sequence[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
 
 
 def merged(batches: Sequence[Batch]) -> Batch:
+    """All of them in one, without their fences, which are each batch's own."""
     if len(batches) == 1:
         return batches[0]
     return Batch(
@@ -30,6 +31,7 @@ def merged(batches: Sequence[Batch]) -> Batch:
         deletions=[item for batch in batches for item in batch.deletions],
         unlinks=[item for batch in batches for item in batch.unlinks],
         nodes=[item for batch in batches for item in batch.nodes],
+        updates=[item for batch in batches for item in batch.updates],
         edges=[item for batch in batches for item in batch.edges],
         vectors=[item for batch in batches for item in batch.vectors],
     )
@@ -41,6 +43,7 @@ def _footprint(batch: Batch) -> set[str]:
         *(item.uuid for item in batch.deletions),
         *(item.source.uuid for item in batch.unlinks),
         *(item.uuid for item in batch.nodes),
+        *(item.node.uuid for item in batch.updates),
         *(item.source.uuid for item in batch.edges),
         *(item.node.uuid for item in batch.vectors),
     }

@@ -1,6 +1,7 @@
 """Who owns an embedded database: one process at a time, and one handle in it.
 
-The kernel holds the lock, so it ends with its process however that ends; the file's text is only for people.
+The kernel holds the lock, so it ends with its process however that ends; the file's text only says whose it is and
+where its owner can be spoken to, and may be that of an owner who is dead.
 """
 
 import fcntl
@@ -9,6 +10,8 @@ import os
 import re
 import socket
 import sys
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -18,18 +21,33 @@ from graph_stores.errors import ReadOnlyPlace, StoreClosed, StoreOwned
 _owned: dict[Path, int] = {}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """What a lock file says of its last owner."""
+
+    name: str
+    host: str
+    socket: Path | None
+    """Where it answers; None while it opens or closes the graph."""
+    answers: bool
+    """Whether it will ever: an earlier version of graphmill, and one that found no place for a socket, does not."""
+    guest: bool
+    """Whether it needs the graph for one command only, and gives way to a job."""
+
+
 class Ownership:
     """The lock on one database. A second Database object on a path would drop the engine's own lock when it closes,
     so this lock is taken before the engine is asked for anything."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self._path = path
+    def __init__(self, path: Path, descriptor: int, *, guest: bool) -> None:
+        self.path = path
+        self._guest = guest
         self._descriptor = descriptor
         self._process = os.getpid()
 
     @classmethod
-    def take(cls, path: Path) -> Self:
-        if _owned.get(path) == os.getpid():
+    def take(cls, path: Path, *, guest: bool = False) -> Self:
+        if is_owned_here(path):
             raise StoreOwned(f"{path} is already open in this process", hint="close the other handle first")
         lock = lock_file(path)
         try:
@@ -45,24 +63,34 @@ class Ownership:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            owner = _owner(descriptor)
+            owner = _described(descriptor)
             os.close(descriptor)
-            raise StoreOwned(f"{path} is in use by {owner}", hint="wait until it ends, or stop that process") from None
-        _describe(descriptor)
+            raise StoreOwned(
+                f"{path} is in use by {owner.name if owner else 'another process'}",
+                hint="wait until it ends, or stop that process",
+            ) from None
         _owned[path] = os.getpid()
-        return cls(path, descriptor)
+        ownership = cls(path, descriptor, guest=guest)
+        ownership.announce(None)
+        return ownership
+
+    def announce(self, socket: Path | None, *, answers: bool = True) -> None:
+        """Say where the owner can be spoken to; None for not now."""
+        # Where there is no room for the text, the lock holds all the same.
+        with suppress(OSError):
+            _describe(self._descriptor, socket=str(socket) if socket else None, answers=answers, guest=self._guest)
 
     def check(self) -> None:
         """A handle that came over a fork would hang in the engine."""
         if os.getpid() != self._process:
             raise StoreClosed(
-                f"{self._path} was opened by process {self._process}, this is process {os.getpid()}",
+                f"{self.path} was opened by process {self._process}, this is process {os.getpid()}",
                 hint="open the store again in the new process; start processes with spawn, not fork",
             )
 
     def release(self) -> None:
         if os.getpid() == self._process:
-            _owned.pop(self._path, None)
+            _owned.pop(self.path, None)
             os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
@@ -71,15 +99,34 @@ def lock_file(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
-def _describe(descriptor: int) -> None:
+def is_owned_here(path: Path) -> bool:
+    """Whether this process owns the database."""
+    return _owned.get(path) == os.getpid()
+
+
+def owner_of(path: Path) -> Owner | None:
+    """Whom the lock file names. Taking the lock would tell who is alive, and might refuse an owner who just comes."""
+    try:
+        descriptor = os.open(lock_file(path), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return _described(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _describe(descriptor: int, **more: object) -> None:
     owner = {
         "process": os.getpid(),
         "host": socket.gethostname(),
         "command": _command(),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
+        **more,
     }
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(owner).encode(), 0)
+    text = json.dumps(owner).encode()
+    os.pwrite(descriptor, text, 0)
+    os.ftruncate(descriptor, len(text))
 
 
 def _command() -> str:
@@ -88,9 +135,17 @@ def _command() -> str:
     return " ".join(word if re.fullmatch(r"[\w./:-]{1,60}", word) else "…" for word in words)[:200]
 
 
-def _owner(descriptor: int) -> str:
+def _described(descriptor: int) -> Owner | None:
+    """None while the owner has the lock but has not yet written its name."""
     try:
-        owner = json.loads(os.pread(descriptor, 4096, 0))
-    except ValueError:  # the owner has the lock but has not yet written its name
-        return "another process"
-    return f"process {owner['process']} on {owner['host']} ({owner['command']}) since {owner['since']}"
+        told = json.loads(os.pread(descriptor, 65536, 0))
+        place = told.get("socket")
+        return Owner(
+            name=f"process {told['process']} on {told['host']} ({told['command']}) since {told['since']}",
+            host=told["host"],
+            socket=Path(place) if place else None,
+            answers=bool(told.get("answers")),
+            guest=bool(told.get("guest")),
+        )
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None

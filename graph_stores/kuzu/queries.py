@@ -1,4 +1,4 @@
-"""A person's own Cypher on an embedded engine.
+"""A person's own Cypher on an embedded engine, and the questions that graphmill itself asks.
 
 Reads run in the engine's read-only transactions. These refuse to change the graph, but not to change settings of the
 running database or to write files, so statements that are not queries are refused before.
@@ -11,10 +11,11 @@ from difflib import get_close_matches
 from graph_stores.errors import GraphmillError, QueryFailed, WriteRefused
 from graph_stores.kuzu.columns import restored
 from graph_stores.kuzu.engine import Engine
-from graph_stores.kuzu.errors import translate_query
+from graph_stores.kuzu.errors import translate, translate_query
 from graph_stores.kuzu.parameters import bindable
 from graph_stores.kuzu.session import Rows, Session
 from graph_stores.model import Table, Value
+from graph_stores.questions import Question
 
 _LEADING = re.compile(r"(?:\s+|//[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
 _QUERY = re.compile(r"(MATCH|OPTIONAL|UNWIND|WITH|RETURN|LOAD\s+FROM|EXPLAIN|PROFILE|CALL\s+\w+\s*\()", re.IGNORECASE)
@@ -28,8 +29,9 @@ _OURS = re.compile(r"(BEGIN|COMMIT|ROLLBACK)\b", re.IGNORECASE)
 
 
 class Queries:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, largest: int | None = None) -> None:
         self._engine = engine
+        self._largest = largest
 
     def read(
         self, text: str, parameters: Mapping[str, Value], timeout: float, started: Callable[[Session], None]
@@ -45,9 +47,18 @@ class Queries:
                     "only queries can be run read-only, this is another kind of statement",
                     hint="start with MATCH, UNWIND, WITH, RETURN or CALL; add --write to let it change the graph",
                 )
-            return _table(self._engine.read(text, bindable(parameters), timeout=timeout, started=started))
+            rows = self._engine.read(
+                text, bindable(parameters), timeout=timeout, started=started, largest=self._largest
+            )
+            return _table(rows)
         except RuntimeError as error:
             raise self._explained(error, timeout) from error
+
+    def answer(self, asked: Question) -> Table:
+        try:
+            return _table(self._engine.answer(asked.text, bindable(asked.parameters)))
+        except RuntimeError as error:
+            raise translate(error, f"the question {asked.name} failed") from error
 
     def write(self, text: str, parameters: Mapping[str, Value], timeout: float) -> Table:
         _refuse_missing_parameters(text, parameters)

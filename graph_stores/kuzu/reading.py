@@ -27,6 +27,7 @@ from graph_stores.model import (
 _LONG_AGO = datetime(1970, 1, 1)  # noqa: DTZ001 as the engine has it
 _PAGE = 10_000
 _ERRORS_SHOWN = 20
+_FAILED = "error"
 NodePage = tuple[str, int]
 EdgePage = tuple[str, str, str, int]
 
@@ -79,19 +80,21 @@ class Reading:
         errors: Counter[tuple[str, str]] = Counter()
         in_flight = stuck = recent = 0
         since = plain(self._clock.now() - timedelta(seconds=window))
-        for label in self._engine.tables.labels:
-            states = [
-                StateCount(label=label, state=row[0], count=row[1]) for row in self._run("count_states", label=label)
-            ]
-            counts += sorted(states, key=lambda each: each.state)
-            if not states:
-                continue
-            for kind, message, count in self._run("count_errors", label=label):
-                errors[kind or "", message or ""] += count
-            held = self._run("in_flight", label=label)
-            in_flight += len(held)
-            stuck += sum(not self._frontier.is_live(uuid, token) for uuid, token in held)
-            recent += self._run("count_finished", {"states": list(finished), "since": since}, label=label)[0][0]
+        # One scan of each table that holds anything, and more only for what it found: who asks while a job writes waits
+        # for the interpreter with each statement.
+        for label in filter(self._engine.holds_any, self._engine.tables.labels):
+            states = self._run("count_states", {"since": since}, label=label)
+            counts += sorted(
+                (StateCount(label=label, state=row[0], count=row[1]) for row in states), key=lambda each: each.state
+            )
+            recent += sum(changed for state, _, _, changed in states if state in finished)
+            if any(state == _FAILED for state, *_ in states):
+                for kind, message, count in self._run("count_errors", label=label):
+                    errors[kind or "", message or ""] += count
+            if any(leased for _, _, leased, _ in states):
+                held = self._run("in_flight", label=label)
+                in_flight += len(held)
+                stuck += sum(not self._frontier.is_live(uuid, token) for uuid, token in held)
         top = [
             ErrorCount(error_type=kind, message=message, count=count)
             for (kind, message), count in errors.most_common(_ERRORS_SHOWN)
@@ -147,15 +150,24 @@ class Reading:
         }
         columns = self._engine.tables.readable[label]
         if select.uuids:
-            rows = self._run("select_by_key", {**parameters, "uuids": list(select.uuids)}, columns, label=label)
+            found = self._by_key(label, sorted(set(select.uuids)), parameters)
         else:
-            rows = self._run("select", parameters, columns, label=label)
-        found = self.rows(label, rows)
+            found = self.rows(label, self._run("select", parameters, columns, label=label))
         if select.expired:
             found = [
                 row for row in found if not self._frontier.is_live(row.uuid, row.lease.token if row.lease else None)
             ]
         return found[: select.limit]
+
+    def _by_key(self, label: str, uuids: list[str], parameters: Mapping[str, Value]) -> list[NodeRow]:
+        """In the order of their keys, one by one, or together where that means reading a small table."""
+        columns = self._engine.tables.readable[label]
+        if not self._engine.prefers_keys(label, len(uuids), len(columns)):
+            return self.rows(label, self._run("select_by_key", {**parameters, "uuids": uuids}, columns, label=label))
+        shared = {name: value for name, value in parameters.items() if name != "limit"}
+        text = cypher.render(DIALECT, "select_one", (), columns, label=label)
+        asked = [{**shared, "project": self._project, "uuid": uuid} for uuid in uuids]
+        return self.rows(label, self._answer("select_one", text, asked))
 
     def _run(
         self,
@@ -167,9 +179,10 @@ class Reading:
         **identifiers: str,
     ) -> Rows:
         scoped = {**({"project": self._project} if project else {}), **(parameters or {})}
+        return self._answer(name, cypher.render(DIALECT, name, columns=columns, **identifiers), [scoped])
+
+    def _answer(self, name: str, text: str, asked: Sequence[Mapping[str, Value]]) -> Rows:
         try:
-            return self._engine.read(
-                cypher.render(DIALECT, name, columns=columns, **identifiers), scoped, timeout=self._engine.deadline
-            )
+            return self._engine.answer(text, *asked)
         except RuntimeError as error:
             raise translate(error, f"the query {name} failed") from error

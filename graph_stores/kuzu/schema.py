@@ -20,7 +20,7 @@ class Schema:
         there = {*tables.nodes, *tables.edges}
         if "GraphmillMeta" not in there:
             return SchemaStatus(found=None, newest=newest)
-        rows = self._engine.read(cypher.load(DIALECT, "schema_version"), {}, timeout=self._engine.deadline)
+        rows = self._engine.answer(cypher.load(DIALECT, "schema_version"), {})
         found = int(rows[0][0]) if rows else None
         expected = [name for each in migrations if found and each.number <= found for name in each.creates]
         return SchemaStatus(found=found, newest=newest, missing=[name for name in expected if name not in there])
@@ -37,7 +37,8 @@ class Schema:
             return before
         backup = self._backup(before.found) if before.found is not None and before.found < before.newest else None
         for migration in cypher.migrations(DIALECT):
-            if before.found is None or migration.number > before.found or set(migration.creates) & set(before.missing):
+            lacks = migration.alters.union(migration.creates).intersection(before.missing)
+            if before.found is None or migration.number > before.found or lacks:
                 self._apply(migration, version=max(migration.number, before.found or 0))
         self._engine.read_tables()
         return replace(self.status(), backup=backup)

@@ -5,11 +5,12 @@ BEGIN crashes the process.
 """
 
 import contextlib
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graph_stores.errors import PermanentStoreError
+from graph_stores.errors import PermanentStoreError, QueryFailed
 from graph_stores.model import Value
 
 DIALECT = "kuzu"
@@ -27,9 +28,11 @@ class Rows(list[Sequence[Value]]):
 class Session:
     """A connection and its prepared statements. After any error it is closed and refuses everything."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, *, threads: int) -> None:
         self._connection = connection
+        self.use_threads(threads)
         self._prepared: dict[tuple[str, ...], Any] = {}
+        self._ending = threading.Lock()
         self.broken = False
         self.statements = 0
 
@@ -40,14 +43,15 @@ class Session:
         *,
         keep: bool = True,
         until: float | None = None,
+        largest: int | None = None,
     ) -> Rows:
-        """`until` is the monotonic time at which even fetching the rows must end."""
+        """`until` is the monotonic time at which even fetching the rows must end, `largest` how much of it is kept."""
         if self.broken:
             raise PermanentStoreError("a statement of this transaction failed, the rest of it is refused")
         self.statements += 1
         try:
             statement = self._prepared.get(_key(text, parameters or {})) or self._prepare(text, parameters or {}, keep)
-            return _rows(self._connection.execute(statement, dict(parameters or {})), until)
+            return _rows(self._connection.execute(statement, dict(parameters or {})), until, largest)
         except Exception:
             self.broken = True
             raise
@@ -70,15 +74,22 @@ class Session:
 
     def interrupt(self) -> None:
         """Stop what runs, from another thread."""
-        self._connection.interrupt()
+        with self._ending:
+            if not self.broken:
+                self._connection.interrupt()
+
+    def use_threads(self, count: int) -> None:
+        """How many of the engine's threads may work on one statement."""
+        self._connection.set_max_threads_for_exec(count)
 
     def set_timeout(self, seconds: float) -> None:
         self._connection.set_query_timeout(max(1, int(seconds * 1000)))
 
     def close(self) -> None:
-        self.broken = True
-        self._prepared.clear()
-        self._connection.close()
+        with self._ending:
+            self.broken = True
+            self._prepared.clear()
+            self._connection.close()
 
     def prepare(self, text: str, parameters: Mapping[str, Value]) -> None:
         self._prepare(text, parameters, keep=False)
@@ -100,17 +111,39 @@ def _holds_object(parameters: Mapping[str, Value]) -> bool:
 
 def _key(text: str, parameters: Mapping[str, Value]) -> tuple[str, ...]:
     """A statement is prepared for the types of its parameters, null being one."""
-    return (text, *(type(parameters[name]).__name__ for name in sorted(parameters)))
+    return (text, *(_type(parameters[name]) for name in sorted(parameters)))
 
 
-def _rows(result: Any, until: float | None = None) -> Rows:
+def _type(value: Value) -> str:
+    name = type(value).__name__
+    return f"{name} of {_type(value[0]) if value else 'nothing'}" if name == "list" else name
+
+
+def _rows(result: Any, until: float | None = None, largest: int | None = None) -> Rows:
     """In portions, so that a large answer lets other threads run, and can be stopped."""
     try:
         rows: list[Sequence[Value]] = []
+        size = 0
         while result.has_next():
-            rows += result.get_n(_PORTION)
+            rows += (portion := result.get_n(_PORTION))
+            if largest is not None and (size := size + _size(portion)) > largest:
+                raise QueryFailed(
+                    f"the answer is larger than {largest >> 20} MB, and a job is running that needs its memory",
+                    hint="add a LIMIT, or ask when the job has ended",
+                )
             if until is not None and time.monotonic() > until:
                 raise RuntimeError("Interrupted.")
         return Rows(result.get_column_names(), rows)
     finally:
         result.close()
+
+
+def _size(value: Value) -> int:
+    """About how much memory a value takes."""
+    if isinstance(value, str | bytes):
+        return 50 + len(value)
+    if isinstance(value, list):
+        return 50 + sum(map(_size, value))
+    if isinstance(value, dict):
+        return 50 + sum(map(_size, value)) + sum(map(_size, value.values()))
+    return 50

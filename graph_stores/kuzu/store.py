@@ -5,32 +5,28 @@ finished, and the frontier is changed on the writing thread, so a deadline that 
 """
 
 import asyncio
-import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Self, TypeVar
 
 from graph_stores.errors import (
     DeadlineExceeded,
-    GraphmillError,
     Misuse,
     QueryTimeout,
     StoreClosed,
-    conflict_error,
-    conflict_with,
 )
-from graph_stores.kuzu.changes import Changes, Moved
 from graph_stores.kuzu.claims import Claims
-from graph_stores.kuzu.columns import restored
+from graph_stores.kuzu.commits import Commits
+from graph_stores.kuzu.door import Door
 from graph_stores.kuzu.engine import Engine
-from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
-from graph_stores.kuzu.groups import merged, split
+from graph_stores.kuzu.frontier import Clock, Frontier
+from graph_stores.kuzu.holds import Holds
 from graph_stores.kuzu.ownership import Ownership
 from graph_stores.kuzu.queries import Queries
 from graph_stores.kuzu.reading import Reading
 from graph_stores.kuzu.schema import Schema
-from graph_stores.kuzu.session import Session
+from graph_stores.kuzu.session import DIALECT, Session
+from graph_stores.kuzu.stopping import Stoppable
 from graph_stores.kuzu.vectors import Vectors
 from graph_stores.model import (
     Batch,
@@ -39,7 +35,6 @@ from graph_stores.model import (
     ExportedNode,
     Hit,
     Marks,
-    Node,
     NodeRow,
     Progress,
     Ref,
@@ -49,10 +44,12 @@ from graph_stores.model import (
     VectorSpace,
 )
 from graph_stores.protocol import Capabilities, SchemaStatus
+from graph_stores.questions import Question
 from graph_stores.values import check_batch
 
-log = logging.getLogger("graphmill.store")
 T = TypeVar("T")
+
+CAPABILITIES = Capabilities(many_processes=False, vector_index=False)
 
 # A checkpoint copies file and log, so the log may grow with the file; memory grows with the log.
 DEFAULT_LOG_LIMIT = 64 << 20
@@ -63,25 +60,46 @@ _LONG = 3600.0
 
 class EmbeddedStore:
     def __init__(
-        self, *, url: str, project: str, engine: Engine, ownership: Ownership, clock: Clock, log_limit: int
+        self,
+        *,
+        url: str,
+        project: str,
+        engine: Engine,
+        ownership: Ownership,
+        clock: Clock,
+        log_limit: int,
+        writing: Executor | None = None,
+        reading: Executor | None = None,
+        frontier: Frontier | None = None,
+        largest_answer: int | None = None,
     ) -> None:
         self.url = url
         self.project = project
-        self.capabilities = Capabilities(many_processes=False, vector_index=False)
+        self.capabilities = CAPABILITIES
         self._engine = engine
         self._ownership = ownership
         self._clock = clock
         self._log_limit = log_limit
-        self._frontier = Frontier(clock)
-        self._writing = ThreadPoolExecutor(1, thread_name_prefix="graphmill-writer")
-        self._reading = ThreadPoolExecutor(_READERS, thread_name_prefix="graphmill-reader")
+        self._frontier = frontier or Frontier(clock)
+        self._writing = writing or ThreadPoolExecutor(1, thread_name_prefix="graphmill-writer")
+        self._reading = reading or ThreadPoolExecutor(_READERS, thread_name_prefix="graphmill-reader")
         self._schema = Schema(engine)
         self._reads = Reading(engine, project, self._frontier, clock)
         self._claims = Claims(engine, project, self._frontier, self._reads, clock)
         self._vectors = Vectors(engine, project)
-        self._queries = Queries(engine)
-        self._queued: list[tuple[Batch, asyncio.Future[None]]] = []
-        self._draining: asyncio.Task[None] | None = None
+        self._queries = Queries(engine, largest=largest_answer)
+        self._holds = Holds(clock)
+        self._commits = Commits(
+            engine,
+            project,
+            self._frontier,
+            self._reads,
+            clock,
+            holds=self._holds,
+            executor=self._writing,
+            log_limit=log_limit,
+        )
+        self._door: Door | None = None
         self._closed = False
         self._let_go = False
         self._closing: asyncio.Future[None] | None = None
@@ -100,8 +118,30 @@ class EmbeddedStore:
             raise
         return store
 
+    async def answer_guests(self, *, give_way: Callable[[], None] | None = None) -> None:
+        """Let other processes ask through this one; `give_way` is called when a job wants the graph for itself."""
+        self._door = await Door.open(self, self._ownership, give_way=give_way)
+
+    async def view(self, project: str, *, reading: Executor, largest_answer: int | None = None) -> Self:
+        """The same graph for a guest: of any project, and on threads that are not the owner's."""
+        view = type(self)(
+            url=self.url,
+            project=project,
+            engine=self._engine,
+            ownership=self._ownership,
+            clock=self._clock,
+            log_limit=self._log_limit,
+            writing=self._writing,
+            reading=reading,
+            # Which leases live is known to the owner only; those of another project it never gave out.
+            frontier=self._frontier if project == self.project else None,
+            largest_answer=largest_answer,
+        )
+        await self._run(reading, view._vectors.recall, None)  # noqa: SLF001 it is one of us
+        return view
+
     async def schema(self) -> SchemaStatus:
-        return await self._write(self._schema.status)
+        return await self._read(self._schema.status)
 
     async def migrate(self) -> SchemaStatus:
         return await self._write(self._schema.migrate, deadline=_LONG)
@@ -111,11 +151,7 @@ class EmbeddedStore:
         check_batch(batch)
         _refuse_twice(batch)
         self._vectors.check(batch.vectors)
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queued.append((batch, future))
-        if self._draining is None or self._draining.done():
-            self._draining = asyncio.create_task(self._drain())
-        await self._in_time(future, self._engine.deadline)
+        await self._in_time(self._commits.queue(batch), self._engine.deadline)
 
     async def claim(self, claim: Claim) -> list[NodeRow]:
         for label in claim.labels:
@@ -127,6 +163,18 @@ class EmbeddedStore:
         for label in {node.label for node in nodes}:
             self._engine.tables.node(label)
         return await self._write(lambda: self._claims.heartbeat(nodes, token, seconds))
+
+    async def hold(self, name: str, *, owner: str, seconds: float) -> str | None:
+        self._check_open()
+        return self._holds.take(name, owner=owner, seconds=seconds)
+
+    async def renew(self, name: str, *, token: str, seconds: float) -> bool:
+        self._check_open()
+        return self._holds.renew(name, token=token, seconds=seconds)
+
+    async def let_go(self, name: str, *, token: str) -> None:
+        self._check_open()
+        self._holds.let_go(name, token=token)
 
     async def nodes(self, select: Select) -> list[NodeRow]:
         return await self._read(lambda: self._reads.nodes(select))
@@ -145,6 +193,10 @@ class EmbeddedStore:
 
     async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]:
         return await self._read(lambda: self._vectors.search(vector, limit, labels, self._reads.by_uuid))
+
+    async def ask(self, question: str, parameters: Mapping[str, Value] | None = None) -> Table:
+        asked = Question.of(DIALECT, question, project=self.project, parameters=parameters or {})
+        return await self._read(lambda: self._queries.answer(asked))
 
     async def query(
         self, text: str, parameters: Mapping[str, Value], *, write: bool = False, timeout: float | None = None
@@ -174,8 +226,9 @@ class EmbeddedStore:
         await asyncio.shield(self._closing)
 
     async def _finish(self) -> None:
-        if self._draining:
-            await asyncio.wait([self._draining])
+        if self._door:
+            await self._door.close()
+        await self._commits.finish()
         try:
             await self._write(self._close, deadline=_LONG)
         finally:
@@ -221,12 +274,18 @@ class EmbeddedStore:
 
     async def _interruptible(self, work: Callable[[Callable[[Session], None]], T], deadline: float) -> T:
         """A read that ends soon after nobody waits for it any more."""
-        running: list[Session] = []
+        stoppable = Stoppable()
+
+        def run() -> T:
+            try:
+                return work(stoppable.started)
+            finally:
+                stoppable.ended()
+
         try:
-            return await self._read(lambda: work(running.append), deadline)
+            return await self._read(run, deadline)
         except (asyncio.CancelledError, DeadlineExceeded) as error:
-            for session in running:
-                session.interrupt()
+            stoppable.stop()
             if isinstance(error, DeadlineExceeded):
                 raise QueryTimeout(error.message, hint="give it more time with --timeout") from error
             raise
@@ -252,95 +311,11 @@ class EmbeddedStore:
                 hint="what was asked may still happen; read the graph before trying again",
             ) from error
 
-    async def _drain(self) -> None:
-        while self._queued:
-            self._queued, group = split(self._queued)
-            batches = [batch for batch, _ in group]
-            try:
-                loop = asyncio.get_running_loop()
-                outcomes = await loop.run_in_executor(self._writing, self._apply_group, batches)
-            except Exception as error:  # noqa: BLE001 whoever waits for a commit gets it
-                outcomes = [error] * len(group)
-            for (_, future), outcome in zip(group, outcomes, strict=True):
-                if not future.done():
-                    future.set_exception(outcome) if outcome else future.set_result(None)
-
-    def _apply_group(self, batches: list[Batch]) -> list[Exception | None]:
-        """All in one transaction; where that fails, each in its own, so that one batch's conflict is its own."""
-        try:
-            self._apply(merged(batches))
-        except GraphmillError as error:
-            if len(batches) == 1:
-                return [error]
-            return [outcome for batch in batches for outcome in self._apply_group([batch])]
-        self._checkpoint_if_due()
-        return [None] * len(batches)
-
-    def _apply(self, batch: Batch) -> None:
-        self._refuse_by_heart(batch)
-        with self._engine.transaction("the commit failed") as session:
-            moved, created = self._changes(session).apply(batch)
-        self._engine.count_rows(Counter(node.label for node in created))
-        self._tell_frontier(batch, moved, created)
-
-    def _changes(self, session: Session) -> Changes:
-        return Changes(
-            session=session,
-            tables=self._engine.tables,
-            project=self.project,
-            now=self._clock.now(),
-            prefers_keys=self._engine.prefers_keys,
-        )
-
     def _write_query(self, text: str, parameters: Mapping[str, Value], seconds: float) -> Table:
         try:
             return self._queries.write(text, parameters, seconds)
         finally:
             self._frontier.forget()
-
-    def _refuse_by_heart(self, batch: Batch) -> None:
-        """Refuse what the frontier knows to fail, before the engine has anything to roll back.
-
-        A lease is taken away only once it has run out; and who does not hold a node can change nothing.
-        """
-        live = [
-            conflict_with(each, (each.expected, each.token))
-            for each in batch.transitions
-            if each.expired and self._frontier.is_live(each.node.uuid, each.token)
-        ]
-        lost = [
-            each
-            for each in batch.transitions
-            if each.token and not each.expired and not self._frontier.holds(each.node.uuid, each.token)
-        ]
-        if live or lost:
-            found = {
-                row.ref: (row.state, None)
-                for each in lost
-                for row in self._reads.by_uuid(each.node.label, [each.node.uuid])
-            }
-            raise conflict_error([*live, *(conflict_with(each, found.get(each.node)) for each in lost)])
-
-    def _tell_frontier(self, batch: Batch, moved: list[Moved], created: list[Node]) -> None:
-        self._frontier.drop(each.transition.node.uuid for each in moved)
-        self._frontier.drop(ref.uuid for ref in batch.deletions)
-        now = self._clock.now()
-        for each in moved:
-            node = each.transition.node
-            waiting = Waiting(each.depth or 0, restored(each.detected_at) or now, node.uuid, node.label)
-            self._frontier.add((node.label, each.transition.to), waiting, delay=each.transition.delay or 0.0)
-        for new in created:
-            self._frontier.add((new.label, new.state), Waiting(new.depth, now, new.uuid, new.label))
-
-    def _checkpoint_if_due(self) -> None:
-        limit = max(self._log_limit, self._engine.guard.file_size() // 2)
-        size = self._engine.guard.log_size()
-        if size > limit:
-            try:
-                self._engine.checkpoint(wait=size > 2 * limit)
-            except (GraphmillError, OSError) as error:
-                # The commit is done and safe; the log just stays longer.
-                log.warning("could not checkpoint: %s", error)
 
 
 def _refuse_twice(batch: Batch) -> None:

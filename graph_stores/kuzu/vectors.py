@@ -32,11 +32,16 @@ class Vectors:
         return self._spaces().get(self._project)
 
     def check(self, vectors: Sequence[Vector]) -> None:
-        if vectors and self._known is None:
-            raise InvalidVector(f"project {self._project} has no vector space", hint="declare the vector space first")
         for vector in vectors:
+            if vector.values is None:
+                self._engine.tables.node(vector.node.label)
+                continue
+            if self._known is None:
+                raise InvalidVector(
+                    f"project {self._project} has no vector space", hint="declare the vector space first"
+                )
             self._engine.tables.node(vector.node.label, ["embedding"])
-            check_vector(vector.values, self._known.dimension if self._known else None)
+            check_vector(vector.values, self._known.dimension)
 
     def use(self, space: VectorSpace) -> None:
         spaces = self._spaces()
@@ -106,8 +111,6 @@ class Vectors:
 
     def _run(self, name: str, parameters: dict[str, Value], **identifiers: str) -> Sequence[Sequence[Value]]:
         try:
-            return self._engine.read(
-                cypher.render(DIALECT, name, **identifiers), parameters, timeout=self._engine.deadline
-            )
+            return self._engine.answer(cypher.render(DIALECT, name, **identifiers), parameters)
         except RuntimeError as error:
             raise translate(error, f"the query {name} failed") from error

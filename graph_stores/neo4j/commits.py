@@ -17,6 +17,7 @@ import cypher
 from graph_stores.errors import Conflict, GraphmillError, MissingNode, conflict_error, conflict_with
 from graph_stores.model import Batch, Ref
 from graph_stores.neo4j.connection import DIALECT, Connection, fetch
+from graph_stores.neo4j.holds import check_fence
 from graph_stores.neo4j.plan import Plan, Step, by, plan
 from graph_stores.neo4j.spaces import Spaces
 
@@ -38,12 +39,12 @@ class Commits:
         self._finished: deque[str] = deque(maxlen=_REMEMBERED)
 
     async def commit(self, batch: Batch) -> None:
-        dimension = (await self._spaces.of_vectors()).dimension if batch.vectors else 0
+        dimension = (await self._spaces.of_vectors()).dimension if _has_vectors(batch) else 0
         steps = plan(batch, dimension)
-        if not (steps.transitions or steps.changes):
+        if not (steps.transitions or steps.changes or batch.fence):
             return
         swept = self._taken()
-        attempt = _Attempt(
+        attempt = Attempt(
             op=uuid4().hex, swept=swept, project=self._project, batch=batch, steps=steps, spaces=self._spaces
         )
         try:
@@ -77,8 +78,12 @@ class Commits:
         return taken
 
 
+def _has_vectors(batch: Batch) -> bool:
+    return any(vector.values is not None for vector in batch.vectors)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Attempt:
+class Attempt:
     """The transaction of one commit, to be run until it is known to have happened."""
 
     op: str
@@ -89,8 +94,11 @@ class _Attempt:
     spaces: Spaces
 
     async def __call__(self, tx: AsyncManagedTransaction) -> None:
+        # The marker first: a commit that happened before its hold was lost must find out that it did.
         await self._mark(tx)
-        if self.batch.vectors:
+        if self.batch.fence:
+            await check_fence(tx, self.project, self.batch.fence)
+        if _has_vectors(self.batch):
             await self.spaces.check(tx)
         for step in self.steps.locks:
             await fetch(tx, step.text, rows=step.rows)

@@ -127,6 +127,15 @@ class Connection:
             result = await session.run(_query(text, seconds), dict(parameters))
             return result.keys(), [record async for record in result]
 
+    async def answer(self, text: str, parameters: Mapping[str, Value]) -> tuple[Sequence[str], list[Record]]:
+        """A question of our own, which may be asked again."""
+
+        async def asked(tx: AsyncManagedTransaction) -> tuple[Sequence[str], list[Record]]:
+            result = await tx.run(text, dict(parameters))
+            return result.keys(), [record async for record in result]
+
+        return await self.read(asked)
+
     async def stream(self, text: str, parameters: Mapping[str, Value]) -> AsyncIterator[list[Record]]:
         """The rows in portions; each has a deadline of its own, because the reader sets the pace."""
         async with self._translated(asked=False), self._session(READ_ACCESS) as session:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import cypher
 from graph_stores.errors import Conflict, conflict_error
-from graph_stores.model import Batch, Edge, Node, Ref, Transition, Unlink, Value, Vector
+from graph_stores.model import Batch, Edge, Node, Ref, Transition, Unlink, Update, Value, Vector
 from graph_stores.neo4j.connection import DIALECT
 from graph_stores.neo4j.values import sendable, sendable_key, sendable_properties, sendable_vector
 
@@ -46,6 +46,7 @@ def plan(batch: Batch, dimension: int) -> Plan:
             *_deletions(batch.deletions),
             *_unlinks(batch.unlinks),
             *_nodes(batch.nodes),
+            *_updates(batch.updates),
             *_edges(batch.edges),
             *_vectors(batch.vectors, dimension),
         ],
@@ -107,6 +108,16 @@ def _node_row(node: Node) -> dict[str, Value]:
     }
 
 
+def _updates(updates: Sequence[Update]) -> Iterator[Step]:
+    for label, same in by(sorted(updates, key=lambda each: each.node), lambda each: each.node.label):
+        yield from _steps("node_update", label, [_update_row(each) for each in same])
+
+
+def _update_row(update: Update) -> dict[str, Value]:
+    name = {} if update.name is None else {"name": sendable(update.name)}
+    return {"uuid": update.node.uuid, "properties": {**sendable_properties(update.properties), **name}}
+
+
 def _edges(edges: Sequence[Edge]) -> Iterator[Step]:
     ordered = sorted(edges, key=lambda edge: (edge.source, edge.target))
     for (kind, source, target), same in by(ordered, lambda edge: (edge.type, edge.source.label, edge.target.label)):
@@ -132,8 +143,14 @@ def _edge_row(edge: Edge) -> dict[str, Value]:
 def _vectors(vectors: Sequence[Vector], dimension: int) -> Iterator[Step]:
     latest = {vector.node: vector for vector in vectors}
     for label, same in by((latest[ref] for ref in sorted(latest)), lambda vector: vector.node.label):
-        rows = [{"uuid": each.node.uuid, "values": sendable_vector(each.values, dimension)} for each in same]
-        yield from _steps("vector_set", label, rows, needs=[(each.node,) for each in same])
+        set_ = [
+            ({"uuid": each.node.uuid, "values": sendable_vector(each.values, dimension)}, (each.node,))
+            for each in same
+            if each.values is not None
+        ]
+        gone = [(each.node.uuid, (each.node,)) for each in same if each.values is None]
+        yield from _steps("vector_set", label, [row for row, _ in set_], needs=[needed for _, needed in set_])
+        yield from _steps("vector_remove", label, [row for row, _ in gone], needs=[needed for _, needed in gone])
 
 
 def _steps(

@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+from neo4j import Record
+
 import cypher
 from graph_stores.errors import Misuse, UnknownDatabase
 from graph_stores.model import (
@@ -21,6 +23,7 @@ from graph_stores.model import (
 from graph_stores.neo4j.claims import Claims
 from graph_stores.neo4j.commits import Commits
 from graph_stores.neo4j.connection import DIALECT, Connection
+from graph_stores.neo4j.holds import Holds
 from graph_stores.neo4j.indexes import VectorIndexes
 from graph_stores.neo4j.reading import Reading
 from graph_stores.neo4j.schema import Schema
@@ -28,6 +31,7 @@ from graph_stores.neo4j.search import Search
 from graph_stores.neo4j.spaces import Spaces
 from graph_stores.neo4j.values import plain, sendable
 from graph_stores.protocol import Capabilities, SchemaStatus
+from graph_stores.questions import Question
 from graph_stores.values import check_batch, checked_name
 
 
@@ -42,6 +46,7 @@ class Neo4jStore:
         self._indexes = VectorIndexes(connection, self._schema)
         self._spaces = Spaces(connection, project, self._indexes)
         self._commits = Commits(connection, project, self._spaces)
+        self._holds = Holds(connection, project)
         self._claims = Claims(connection, project)
         self._reading = Reading(connection, project, self._schema)
         self._search = Search(connection, project, self._spaces, self._indexes)
@@ -81,6 +86,15 @@ class Neo4jStore:
         self._schema.shape.check_labels(node.label for node in nodes)
         return await self._claims.heartbeat(nodes, token=token, seconds=seconds)
 
+    async def hold(self, name: str, *, owner: str, seconds: float) -> str | None:
+        return await self._holds.take(name, owner=owner, seconds=seconds)
+
+    async def renew(self, name: str, *, token: str, seconds: float) -> bool:
+        return await self._holds.renew(name, token=token, seconds=seconds)
+
+    async def let_go(self, name: str, *, token: str) -> None:
+        await self._holds.let_go(name, token=token)
+
     async def nodes(self, select: Select) -> list[NodeRow]:
         return await self._reading.nodes(select)
 
@@ -103,15 +117,17 @@ class Neo4jStore:
         self._schema.shape.check_labels(labels)
         return await self._search.nearest(vector, limit=limit, labels=labels)
 
+    async def ask(self, question: str, parameters: Mapping[str, Value] | None = None) -> Table:
+        asked = Question.of(DIALECT, question, project=self.project, parameters=parameters or {})
+        columns, records = await self._connection.answer(asked.text, sendable(asked.parameters))
+        return self._table(columns, records)
+
     async def query(
         self, text: str, parameters: Mapping[str, Value], *, write: bool = False, timeout: float | None = None
     ) -> Table:
         asked = sendable({"project": self.project, **parameters})
         columns, records = await self._connection.ask(text, asked, write=write, seconds=timeout)
-        labels = self._schema.shape.labels
-        return Table(
-            columns=tuple(columns), rows=[[plain(value, labels) for value in record.values()] for record in records]
-        )
+        return self._table(columns, records)
 
     def export_nodes(self) -> AsyncIterator[ExportedNode]:
         return self._reading.export_nodes()
@@ -123,6 +139,12 @@ class Neo4jStore:
         await self._commits.close()
         await self._connection.close()
 
+    def _table(self, columns: Sequence[str], records: Sequence[Record]) -> Table:
+        labels = self._schema.shape.labels
+        return Table(
+            columns=tuple(columns), rows=[[plain(value, labels) for value in record.values()] for record in records]
+        )
+
 
 def _refs(batch: Batch) -> list[Ref]:
     return [
@@ -130,6 +152,7 @@ def _refs(batch: Batch) -> list[Ref]:
         *batch.deletions,
         *(each.source for each in batch.unlinks),
         *(each.ref for each in batch.nodes),
+        *(each.node for each in batch.updates),
         *(ref for each in batch.edges for ref in (each.source, each.target)),
         *(each.node for each in batch.vectors),
     ]

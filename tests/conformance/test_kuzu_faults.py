@@ -195,7 +195,7 @@ async def test_third_statement_is_refused_after_the_second_failed(scripted: tupl
 
 async def test_checkpoint_that_fails_costs_no_commit(scripted: tuple[EmbeddedStore, Script]) -> None:
     store, script = scripted
-    store._log_limit = 0
+    store._commits._log_limit = 0
     store._engine.guard.file_size = lambda: 0  # type: ignore[method-assign]
     script.fail_text = "CHECKPOINT"
     for after in (False, True):
@@ -207,7 +207,9 @@ async def test_checkpoint_that_fails_costs_no_commit(scripted: tuple[EmbeddedSto
 
 async def test_a_call_that_never_returns_ends_at_its_deadline(engine: str, tmp_path: Path) -> None:
     script = Script()
-    store = await opened(engine, tmp_path / "graph", connect=script.connect(engine), deadline=0.5)
+    store = await opened(engine, tmp_path / "graph", connect=script.connect(engine))
+    await store.commit(file_batch("there"))
+    store._engine.deadline = 0.5
     script.hang = threading.Event()
     for call in (
         lambda: store.commit(whole_batch()),

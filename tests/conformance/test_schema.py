@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 import cypher
-from graph_stores.errors import SchemaMissing, SchemaNewer, SchemaOlder, StoreNotFound
+from graph_stores.errors import SchemaDamaged, SchemaMissing, SchemaNewer, SchemaOlder, StoreNotFound
 from graph_stores.protocol import Store
-from tests.conformance.examples import article, file, link, picture, states_of, write
+from tests.conformance.examples import file, link, node, picture, read, states_of, write
 from tests.conformance.place import Place
 
 EMBEDDED = pytest.mark.parametrize("engine", ["kuzu", "ladybug"], indirect=True)
@@ -112,8 +113,22 @@ async def test_an_embedded_graph_of_an_older_graphmill_is_refused_until_migrated
     assert (await store.schema()).found == newest() - 1
     status = await store.migrate()
     assert (status.found, list(status.missing)) == (newest(), [])
+    assert status.backup is not None and Path(status.backup).stat().st_size
     assert await picture(store) == before
-    await write(store, nodes=[article("of a new label")], edges=[link("a", "b")])
+    await write(store, nodes=[file("a", brokenLinks=["new"], _manifest="{}")], edges=[link("a", "b")])
+    assert (await read(store, "a")).properties["brokenLinks"] == ["new"]
+
+
+@EMBEDDED
+async def test_a_table_that_is_made_again_has_the_columns_of_every_version(store: Store, place: Place) -> None:
+    for table in ("HAS_SECTION", "HAS_CHUNK", "TextSection"):
+        await store.query(f"DROP TABLE {table}", {}, write=True)
+    with pytest.raises(SchemaDamaged):
+        await place.reopen()
+    store = await place.open(create=True)
+    assert not (await store.migrate()).missing
+    await write(store, nodes=[node("TextSection", "t", _chunks=1)])
+    assert (await read(store, "t", "TextSection")).properties["_chunks"] == 1
 
 
 @SERVED

@@ -13,7 +13,7 @@ from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.states import State
-from tests.conformance.examples import bring, claim_one, node, picture, ref, section, states_of, write
+from tests.conformance.examples import bring, claim_one, file, node, picture, ref, section, states_of, write
 from tests.conformance.place import Place
 
 SPACE = VectorSpace(provider="test", model="eight", dimension=8)
@@ -177,6 +177,43 @@ async def test_the_last_vector_given_for_a_node_counts(spacious: Lifecycle) -> N
     await embed(spacious, [vector("a", axis(0)), vector("b", axis(3))])
     await write(spacious.store, vectors=[vector("a", axis(1)), vector("a", axis(2))])
     assert await best(spacious.store, axis(2), limit=1) == ["a"]
+
+
+async def test_a_vector_can_be_taken_away_and_given_again(spacious: Lifecycle) -> None:
+    store = spacious.store
+    await embed(spacious, [vector("a", axis(0)), vector("b", axis(0)), vector("c", axis(1), "Chunk")])
+    await write(store, vectors=[Vector(node=ref("a", "Section"), values=None), vector("b", axis(1))])
+    await write(store, vectors=[Vector(node=ref("a", "Section"), values=None)])
+    assert sorted(await best(store, axis(1))) == ["b", "c"]
+    assert "embedding" not in (await picture(store))[0]["Section", "a"]
+    assert await states_of(store) == {"a": "ready", "b": "ready", "c": "ready"}
+    await write(store, vectors=[vector("a", axis(0))])
+    assert (await best(store, axis(0)))[0] == "a"
+
+
+async def test_of_giving_and_taking_away_the_last_counts(spacious: Lifecycle) -> None:
+    store = spacious.store
+    await embed(spacious, [vector("a", axis(0)), vector("b", axis(0))])
+    gone = {uuid: Vector(node=ref(uuid, "Section"), values=None) for uuid in "ab"}
+    await write(store, vectors=[gone["a"], vector("a", axis(1)), vector("b", axis(1)), gone["b"]])
+    assert await best(store, axis(1)) == ["a"]
+
+
+async def test_taking_away_a_vector_needs_no_space_but_the_node(store: Store) -> None:
+    await write(store, nodes=[section("a"), file("f")])
+    before = await picture(store)
+    await write(store, vectors=[Vector(node=ref("a", "Section"), values=None), Vector(node=ref("f"), values=None)])
+    with pytest.raises(MissingNode):
+        await write(store, vectors=[Vector(node=ref("nobody", "Section"), values=None)])
+    assert await picture(store) == before
+
+
+async def test_a_vector_that_is_taken_away_is_no_longer_in_the_index(spacious: Lifecycle) -> None:
+    store = spacious.store
+    await embed(spacious, [vector("a", axis(0)), vector("b", axis(1))])
+    await store.index_vectors()
+    await write(store, vectors=[Vector(node=ref("a", "Section"), values=None)])
+    assert await best(store, axis(0)) == ["b"]
 
 
 async def test_a_node_is_ready_only_together_with_its_vector(spacious: Lifecycle) -> None:

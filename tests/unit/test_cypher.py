@@ -222,7 +222,7 @@ def test_migrations_are_statements_without_holes_or_comments(dialect: str) -> No
 def test_both_dialects_know_the_same_labels() -> None:
     def labels(dialect: str, pattern: str) -> set[str]:
         text = "\n".join(text for migration in cypher.migrations(dialect) for text in migration.statements)
-        return set(re.findall(pattern, text)) - {"GraphmillMeta", "GraphmillCommit"}
+        return set(re.findall(pattern, text)) - {"GraphmillMeta", "GraphmillCommit", "GraphmillHold"}
 
     assert labels("kuzu", r"NODE TABLE (?:IF NOT EXISTS )?(\w+)\(") == labels("neo4j", r"FOR \(n:(\w+)\)")
 
@@ -247,8 +247,45 @@ def test_every_query_of_the_catalogue_says_what_it_is_for_and_keeps_to_its_proje
 
 
 def test_the_catalogue_answers_with_the_same_columns_in_both_dialects() -> None:
-    def columns(text: str) -> list[str]:
-        return re.findall(r" AS (\w+)", text[text.rindex("RETURN") :])
-
     found = [{query.name: columns(query.text) for query in cypher.catalogue(dialect)} for dialect in DIALECTS]
     assert found[0] == found[1]
+
+
+def columns(text: str) -> list[str]:
+    """The names of what a query returns, in order; a type that is cast to is in capitals."""
+    return re.findall(r" AS ([a-z]\w*)", text[text.rindex("RETURN") :])
+
+
+def parameters(text: str) -> set[str]:
+    return set(re.findall(r"\$(\w+)", text))
+
+
+def test_both_dialects_are_asked_the_same_questions() -> None:
+    asked = [
+        {name: (parameters(text), columns(text)) for name, text in cypher.asked(dialect).items()}
+        for dialect in DIALECTS
+    ]
+    assert asked[0] == asked[1]
+    assert "manifests" in asked[0]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_question_is_named_plainly_keeps_to_its_project_and_only_reads(dialect: str) -> None:
+    for name, text in cypher.asked(dialect).items():
+        assert re.fullmatch(r"[A-Za-z0-9_-]+", name)
+        assert "project" in parameters(text), name
+        assert "%" not in text, name
+        assert columns(text), name
+        assert not re.search(r"\b(CREATE|MERGE|SET|DELETE|REMOVE|DROP|ALTER)\b", text), name
+
+
+def test_every_question_that_is_asked_is_there() -> None:
+    asked = {
+        str(node.args[0].value)
+        for folder in ("orchestrator", "pipelines")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ask"
+        if node.args and isinstance(node.args[0], ast.Constant)
+    }
+    assert asked <= set(cypher.asked("kuzu"))

@@ -1,0 +1,5 @@
+// What a section of a text is connected with: some of each kind.
+MATCH (n:TextSection)<-[:HAS_SECTION]-(m:File)
+WHERE n.uuid = $uuid AND n.projectId = $project
+RETURN 'HAS_SECTION' AS relationship, FALSE AS forward, label(m) AS label, m.uuid AS uuid, m.name AS name
+ORDER BY uuid LIMIT $limit

@@ -1,0 +1,5 @@
+// How many files are in the graph without their text, by reason.
+MATCH (f:File)
+WHERE f.projectId = $project AND f._state = 'skip' AND f._errorMessage IS NOT NULL
+RETURN f._errorMessage AS reason, count(*) AS count
+ORDER BY count DESC, reason

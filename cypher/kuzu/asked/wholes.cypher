@@ -1,0 +1,4 @@
+// The text that a piece is of.
+MATCH (c:Chunk)<-[:HAS_CHUNK]-(n:MarkdownSection:TextSection:Scope:Section)
+WHERE c.uuid = $uuid AND c.projectId = $project
+RETURN label(n) AS label, n.uuid AS uuid

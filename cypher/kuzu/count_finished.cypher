@@ -1,2 +1,0 @@
-MATCH (n:%label%) WHERE n.projectId = $project AND list_contains($states, n._state) AND n._stateChangedAt >= $since
-RETURN count(*)

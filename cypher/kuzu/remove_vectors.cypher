@@ -1,0 +1,4 @@
+UNWIND $uuids AS uuid
+MATCH (n:%label%) WHERE n.uuid = uuid AND n.projectId = $project
+SET n.embedding = NULL
+RETURN n.uuid
