@@ -4,7 +4,7 @@ Owns what claiming, completing, failing, releasing, reclaiming, retrying and "co
 Refuses to read a clock: times are the store's; randomness comes in as an argument.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -13,6 +13,7 @@ from graph_stores.model import (
     Batch,
     Claim,
     Edge,
+    Fence,
     Marks,
     Node,
     NodeRow,
@@ -20,11 +21,13 @@ from graph_stores.model import (
     Select,
     Transition,
     Unlink,
+    Update,
     Value,
     Vector,
 )
 from graph_stores.protocol import Store
 from orchestrator import states
+from orchestrator.retries import RetryPolicy
 from orchestrator.states import ErrorClass, ErrorType, Stage, State
 
 # The labels that also show the expansion vocabulary.
@@ -34,30 +37,24 @@ _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """How often a stage of a node may fail, and how long to wait in between: doubling, with jitter, up to a limit."""
-
-    limit: int = 3
-    first_delay: float = 1.0
-    longest_delay: float = 300.0
-
-    def delay(self, tries: int, random: Random) -> float:
-        return min(self.longest_delay, self.first_delay * 2.0 ** min(tries - 1, 200)) * random.uniform(0.5, 1.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a stage made of one claimed node; `to` defaults to the stage's done state."""
+    """What a stage made of one claimed node. `path` is where the node goes, by default to the stage's done state."""
 
     node: NodeRow
-    to: State | None = None
+    path: Sequence[State] = ()
     properties: Mapping[str, Value] = field(default_factory=dict)
     also: Sequence[Transition] = ()
     deletions: Sequence[Ref] = ()
     unlinks: Sequence[Unlink] = ()
     nodes: Sequence[Node] = ()
+    updates: Sequence[Update] = ()
     edges: Sequence[Edge] = ()
     vectors: Sequence[Vector] = ()
+
+    @property
+    def touched(self) -> frozenset[Ref]:
+        """The nodes whose state must be as it was found."""
+        return frozenset((self.node.ref, *(move.node for move in self.also)))
 
 
 def transition(
@@ -65,6 +62,7 @@ def transition(
     *,
     expected: State,
     to: State,
+    through: Sequence[State] = (),
     token: str | None = None,
     expired: bool = False,
     delay: float | None = None,
@@ -72,18 +70,21 @@ def transition(
     retries_left: bool = True,
     properties: Mapping[str, Value] | None = None,
 ) -> Transition:
-    """A legal transition with everything that changes together with the state."""
-    states.check(expected, to)
-    marks = {**(_CLEAN if expected is State.ERROR else {}), **(properties or {})}
+    """A legal transition with everything that changes together with the state.
+
+    Several steps that mean something only together are one write: `through` are the states in between.
+    """
+    stages = states.check_path((expected, *through, to))
+    # What is in skip has its reason where an error has its message.
+    marks = {**(_CLEAN if expected in (State.ERROR, State.SKIP) else {}), **(properties or {})}
     if retry_count is not None:
         marks["_retryCount"] = retry_count
-    stage = states.WORKING.get(expected)
-    stamp = [stage.stamp] if stage and stage.done is to else []
+    stamp = [stage.stamp for stage in stages]
     if node.label in EXPANDING:
         marks["expansion_state"] = states.expansion_state(to, retries_left=retries_left).value
         if retry_count is not None:
             marks["retry_count"] = retry_count
-        if to is State.LINKED and expected is State.LINKING:
+        if states.LINK in stages:
             stamp.append("processed_at")
     return Transition(
         node=node,
@@ -133,6 +134,10 @@ class Lifecycle:
     async def upsert(self, nodes: Sequence[Node], edges: Sequence[Edge] = ()) -> None:
         await self.store.commit(Batch(nodes=nodes, edges=edges))
 
+    async def update(self, updates: Sequence[Update]) -> None:
+        if updates:
+            await self.store.commit(Batch(updates=updates))
+
     async def transition(self, transitions: Sequence[Transition]) -> None:
         await self.store.commit(Batch(transitions=transitions))
 
@@ -163,14 +168,17 @@ class Lifecycle:
         if lost:
             raise LeaseLost([_lost(node) for node in lost])
 
-    async def complete(self, results: Sequence[Result]) -> None:
+    async def complete(self, results: Sequence[Result], *, fence: Fence | None = None) -> None:
         """What the stage produced and the next state, in one commit."""
+        _check_births(results)
         await self.store.commit(
             Batch(
+                fence=fence,
                 transitions=[move for result in results for move in (_completion(result), *result.also)],
                 deletions=[ref for result in results for ref in result.deletions],
                 unlinks=[unlink for result in results for unlink in result.unlinks],
                 nodes=[node for result in results for node in result.nodes],
+                updates=[update for result in results for update in result.updates],
                 edges=[edge for result in results for edge in result.edges],
                 vectors=[vector for result in results for vector in result.vectors],
             )
@@ -180,18 +188,34 @@ class Lifecycle:
         """Give work back that was not begun or not finished; it costs the node no try."""
         await self.transition([self._back(node, retry_count=node.retry_count) for node in nodes])
 
+    async def give_back(self, nodes: Sequence[NodeRow]) -> None:
+        """Release those of the nodes that are still held."""
+        await self.move_what_is_still_so([self._back(node, retry_count=node.retry_count) for node in nodes])
+
     async def fail(self, node: NodeRow, *, message: str, error_class: ErrorClass) -> State:
         """Record a failed try: back to waiting while tries are left, else error; returns where the node went."""
         move = self._failure(node, message=message, error_class=error_class)
         await self.transition([move])
         return State(move.to)
 
-    async def reclaim(self) -> int:
-        """Take back every lease that has run out; each counts as a try. Returns how many nodes were moved."""
+    async def reclaim(self, is_gone: Callable[[str], bool] | None = None) -> int:
+        """Take back every lease that has run out, and those of owners known to be gone; each counts as a try.
+
+        Returns how many nodes were moved.
+        """
+        moved = await self._take_back(lambda row: True, expired=True)
+        if is_gone:
+            moved += await self._take_back(
+                lambda row: row.lease is not None and is_gone(row.lease.owner), expired=False
+            )
+        return moved
+
+    async def _take_back(self, is_lost: Callable[[NodeRow], bool], *, expired: bool) -> int:
         moved = 0
-        page = Select(states=[state.value for state in states.WORKING], expired=True, limit=_PAGE)
+        page = Select(states=[state.value for state in states.WORKING], expired=expired, limit=_PAGE)
         while rows := await self.store.nodes(page):
-            moved += len(rows) - len(await self._move_what_is_still_so([self._expiry(row) for row in rows]))
+            moves = [self._loss(row, expired=expired) for row in rows if is_lost(row)]
+            moved += len(moves) - len(await self.move_what_is_still_so(moves))
             page = replace(page, after=rows[-1].ref)
         return moved
 
@@ -214,7 +238,7 @@ class Lifecycle:
             limit=_PAGE,
         )
         while rows := await self.store.nodes(page):
-            moved += len(rows) - len(await self._move_what_is_still_so([_retry(row) for row in rows]))
+            moved += len(rows) - len(await self.move_what_is_still_so([_retry(row) for row in rows]))
             page = replace(page, after=rows[-1].ref)
         return moved
 
@@ -230,19 +254,21 @@ class Lifecycle:
             changed = [row for row in rows if row.properties.get("_contentHash") != hashes.get(row.ref)]
             busy += [row.ref for row in changed if row.state in states.WORKING]
             moves = [_changed(row, hashes[row.ref]) for row in changed if row.state in states.CHANGEABLE]
-            busy += await self._move_what_is_still_so(moves)
+            busy += await self.move_what_is_still_so(moves)
             await self.upsert([_rehashed(row, hashes[row.ref]) for row in changed if row.state == State.PENDING])
         return busy
 
     async def delete(self, refs: Sequence[Ref]) -> None:
         await self.store.commit(Batch(deletions=refs))
 
-    def _failure(self, node: NodeRow, *, message: str, error_class: ErrorClass, expired: bool = False) -> Transition:
+    def _failure(
+        self, node: NodeRow, *, message: str, error_class: ErrorClass, limit: int | None = None, expired: bool = False
+    ) -> Transition:
         stage = states.stage_of(node.state)
         permanent = error_class is ErrorClass.PERMANENT
         tries = node.retry_count + (0 if permanent else 1)
         error = {"_errorType": stage.error_type.value, "_errorClass": error_class.value, "_errorMessage": message}
-        if permanent or tries >= self.policy.limit:
+        if permanent or tries >= (limit or self.policy.limit):
             return transition(
                 node.ref,
                 expected=stage.working,
@@ -256,10 +282,16 @@ class Lifecycle:
         delay = self.policy.delay(tries, self.random)
         return self._back(node, retry_count=tries, delay=delay, properties=error, expired=expired)
 
-    def _expiry(self, node: NodeRow) -> Transition:
+    def _loss(self, node: NodeRow, *, expired: bool) -> Transition:
         owner = node.lease.owner if node.lease else "nobody"
-        message = f"the lease of {owner} ran out while the node was {node.state}"
-        return self._failure(node, message=message, error_class=ErrorClass.TRANSIENT, expired=True)
+        how = f"the lease of {owner} ran out" if expired else f"its worker {owner} disappeared"
+        return self._failure(
+            node,
+            message=f"{how} while the node was {node.state}",
+            error_class=ErrorClass.TRANSIENT,
+            limit=self.policy.losses,
+            expired=expired,
+        )
 
     def _back(
         self,
@@ -282,7 +314,7 @@ class Lifecycle:
             properties=properties,
         )
 
-    async def _move_what_is_still_so(self, moves: list[Transition]) -> list[Ref]:
+    async def move_what_is_still_so(self, moves: Sequence[Transition]) -> list[Ref]:
         """Commit the moves whose nodes nobody else has moved meanwhile; returns the nodes that somebody has."""
         left: list[Ref] = []
         while moves:
@@ -299,14 +331,24 @@ class Lifecycle:
 
 def _completion(result: Result) -> Transition:
     stage = states.stage_of(result.node.state)
+    *through, to = result.path or (stage.done,)
     return transition(
         result.node.ref,
         expected=stage.working,
-        to=result.to or stage.done,
+        through=through,
+        to=to,
         token=_token(result.node),
         retry_count=0 if result.node.retry_count else None,
         properties={**(_CLEAN if result.node.error_type else {}), **result.properties},
     )
+
+
+def _check_births(results: Sequence[Result]) -> None:
+    """A node is born ready only together with its vector."""
+    with_vector = {vector.node for result in results for vector in result.vectors if vector.values is not None}
+    for node in (node for result in results for node in result.nodes):
+        if node.state == State.READY and node.ref not in with_vector:
+            raise states.InvalidTransition(f"{node.label} {node.uuid} cannot start in {node.state} without its vector")
 
 
 def _retry(node: NodeRow) -> Transition:

@@ -4,9 +4,10 @@ Owns the table, what a retry returns to, and how a state is shown in the expansi
 Pure: it reads no clock, no graph and no configuration.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from types import MappingProxyType
 
 from graph_stores.errors import GraphmillError
@@ -96,8 +97,8 @@ MOVES: Mapping[State, frozenset[State]] = MappingProxyType(
     }
 )
 
-# What a parse produces is born parsed; what can never be parsed is born skip.
-BIRTH = frozenset({State.PENDING, State.PARSED, State.SKIP})
+# What a parse produces is born parsed; what can never be parsed is born skip; a chunk is born with its vector.
+BIRTH = frozenset({State.PENDING, State.PARSED, State.SKIP, State.READY})
 # New content sends a node back from any state in which nobody is working on it.
 CHANGEABLE = frozenset(state for state, following in MOVES.items() if State.PENDING in following) - set(WORKING)
 
@@ -112,6 +113,14 @@ def check(expected: State, to: State) -> None:
     if to not in MOVES[expected]:
         legal = ", ".join(sorted(MOVES[expected]))
         raise InvalidTransition(f"a node cannot go from {expected} to {to}; from {expected} it can go to {legal}")
+
+
+def check_path(path: Sequence[State]) -> tuple[Stage, ...]:
+    """Refuse a way that takes a step the table does not have; returns the stages that it completes."""
+    steps = list(pairwise(path))
+    for expected, to in steps:
+        check(expected, to)
+    return tuple(stage for expected, to in steps if (stage := WORKING.get(expected)) and stage.done is to)
 
 
 def check_birth(state: State) -> None:

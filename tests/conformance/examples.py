@@ -7,13 +7,14 @@ from typing import Any, TypeVar
 from graph_stores.model import Batch, Edge, Node, NodeRow, Ref, Select, Value, Vector
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, Result, RetryPolicy, new_node
+from orchestrator.lifecycle import Lifecycle, Result, new_node
+from orchestrator.retries import RetryPolicy
 from orchestrator.states import Stage, State
 
 HOUR = 3600.0
 PATIENCE = 20.0
 # A node that failed can be claimed again at once, so that no test waits for it.
-AT_ONCE = RetryPolicy(limit=3, first_delay=0.0, longest_delay=0.0)
+AT_ONCE = RetryPolicy(limit=3, losses=3, first_delay=0.0, longest_delay=0.0)
 
 T = TypeVar("T")
 Picture = tuple[dict[tuple[str, str], dict[str, Value]], dict[tuple[str, str, str], dict[str, Value]]]

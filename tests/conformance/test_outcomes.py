@@ -7,7 +7,8 @@ import pytest
 from graph_stores.model import Edge, Ref, Select, Unlink
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, Result, RetryPolicy, transition
+from orchestrator.lifecycle import Lifecycle, Result, transition
+from orchestrator.retries import RetryPolicy
 from orchestrator.states import ErrorClass, ErrorType, Stage, State
 from tests.conformance.examples import (
     HOUR,
@@ -65,7 +66,7 @@ async def test_a_node_goes_all_the_way_and_each_stage_leaves_its_stamp(store: St
 
 async def test_a_stage_may_end_in_another_state_that_the_table_allows(store: Store, lifecycle: Lifecycle) -> None:
     await write(store, nodes=[file("a")])
-    await lifecycle.complete([Result(node=await claim_one(lifecycle), to=State.ERROR)])
+    await lifecycle.complete([Result(node=await claim_one(lifecycle), path=[State.ERROR])])
     assert await states_of(store) == {"a": "error"}
 
 
@@ -123,7 +124,7 @@ async def test_a_permanent_failure_is_an_error_at_once(store: Store, lifecycle: 
 
 async def failed(lifecycle: Lifecycle, label: str, uuid: str, stage: Stage, error_class: ErrorClass) -> None:
     """A node that a stage failed on for good, by its class."""
-    policy = Lifecycle(store=lifecycle.store, policy=RetryPolicy(limit=1))
+    policy = Lifecycle(store=lifecycle.store, policy=RetryPolicy(limit=1, losses=1))
     await write(lifecycle.store, nodes=[node(label, uuid)])
     await bring(lifecycle, label, *states.STAGES[: states.STAGES.index(stage)])
     await policy.fail(await claim_one(lifecycle, stage, labels=[label]), message="no", error_class=error_class)

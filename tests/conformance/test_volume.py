@@ -42,7 +42,7 @@ async def test_thousands_of_expired_leases_are_taken_back_in_one_go(store: Store
 async def test_thousands_of_errors_are_retried_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
     await write(store, nodes=files(1200))
     rows = await claim(lifecycle, limit=1200)
-    await lifecycle.complete([Result(node=row, to=State.ERROR, properties={"_errorType": "parse"}) for row in rows])
+    await lifecycle.complete([Result(node=row, path=[State.ERROR], properties={"_errorType": "parse"}) for row in rows])
     assert await lifecycle.retry_errors() == 1200
     assert len(await claim(lifecycle, limit=1200)) == 1200
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_stores.model import Lease, NodeRow, Ref, Transition
+from graph_stores.model import Lease, NodeRow, Ref, Transition, Vector
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, Result, RetryPolicy, new_node, transition
+from orchestrator.lifecycle import Lifecycle, Result, new_node, transition
+from orchestrator.retries import RetryPolicy
 from orchestrator.states import ErrorClass, InvalidTransition, State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -75,7 +76,7 @@ def test_a_legal_move_says_what_it_expects_and_where_it_goes(before: State, afte
 async def test_completing_into_a_state_the_table_does_not_have_never_reaches_the_engine(to: State) -> None:
     stage = states.LINK if to is not State.LINKED else states.PARSE
     with pytest.raises(InvalidTransition):
-        await STORELESS.complete([Result(node=row(stage.working), to=to)])
+        await STORELESS.complete([Result(node=row(stage.working), path=[to])])
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ async def test_a_node_that_nobody_works_on_cannot_be_completed_released_or_faile
             await verb(row(state))
 
 
-@pytest.mark.parametrize("state", [State.PARSING, State.LINKING, State.EMBEDDING, State.READY, State.ERROR])
+@pytest.mark.parametrize("state", [State.PARSING, State.LINKING, State.EMBEDDING, State.ERROR])
 def test_a_node_cannot_be_born_where_only_work_leads(state: State) -> None:
     with pytest.raises(InvalidTransition):
         new_node(label="File", uuid="u", name="n", state=state)
@@ -117,6 +118,50 @@ def test_every_way_out_of_error_wipes_it_unless_something_else_is_to_be_said(aft
     assert moved(State.ERROR, after).marks.set == wiped
     kept = transition(FILE, expected=State.ERROR, to=after, properties={"_errorMessage": "seen by Ada"})
     assert kept.marks.set == {**wiped, "_errorMessage": "seen by Ada"}
+
+
+@pytest.mark.parametrize("after", sorted(states.MOVES[State.SKIP]))
+def test_every_way_out_of_skip_wipes_the_reason_for_it(after: State) -> None:
+    assert moved(State.SKIP, after).marks.set == {"_errorType": None, "_errorClass": None, "_errorMessage": None}
+
+
+def test_the_reason_for_a_skip_comes_with_the_move_into_it() -> None:
+    move = transition(FILE, expected=State.LINKED, to=State.SKIP, properties={"_errorMessage": "nothing in it"})
+    assert move.marks.set == {"_errorMessage": "nothing in it"}
+
+
+def test_several_steps_are_one_move_with_the_stamp_of_every_stage_they_complete() -> None:
+    move = transition(
+        FILE, expected=State.PARSED, through=[State.LINKING, State.LINKED, State.EMBEDDING], to=State.READY
+    )
+    assert (move.expected, move.to) == ("parsed", "ready")
+    assert move.marks.stamp == ("_linkedAt", "_embeddedAt")
+
+
+def test_a_step_that_the_table_does_not_have_is_refused_also_in_between() -> None:
+    with pytest.raises(InvalidTransition, match="from linked to ready"):
+        transition(FILE, expected=State.PARSED, through=[State.LINKING, State.LINKED], to=State.READY)
+
+
+def test_an_article_that_takes_several_steps_at_once_shows_the_last_and_when_it_was_processed() -> None:
+    move = transition(ARTICLE, expected=State.PARSED, through=[State.LINKING, State.LINKED], to=State.SKIP)
+    assert move.marks.set == {"expansion_state": "processed"}
+    assert move.marks.stamp == ("_linkedAt", "processed_at")
+
+
+CHUNK = new_node(label="Chunk", uuid="c", name="c", state=State.READY)
+
+
+@pytest.mark.parametrize("vectors", [[], [Vector(node=CHUNK.ref, values=None)], [Vector(node=FILE, values=[1.0])]])
+async def test_a_node_is_not_born_ready_without_its_vector(vectors: list[Vector]) -> None:
+    with pytest.raises(InvalidTransition, match="without its vector"):
+        await STORELESS.complete([Result(node=row(State.EMBEDDING), nodes=[CHUNK], vectors=vectors)])
+
+
+def test_a_result_is_touched_by_whoever_moves_one_of_its_nodes() -> None:
+    other = moved(State.PARSED, State.PENDING, Ref(label="Scope", uuid="s"))
+    result = Result(node=row(State.PARSING), also=[other])
+    assert result.touched == {Ref(label="File", uuid="u"), Ref(label="Scope", uuid="s")}
 
 
 @pytest.mark.parametrize(("before", "after"), LEGAL)

@@ -1,6 +1,6 @@
 """The state machine against the design's table, which is written out here a second time on purpose."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
@@ -126,9 +126,34 @@ def test_retries_left_make_no_difference_outside_error(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", State)
-def test_a_node_is_born_pending_parsed_or_skipped_and_nothing_else(state: State) -> None:
-    if state in {State.PENDING, State.PARSED, State.SKIP}:
+def test_a_node_is_born_pending_parsed_skipped_or_ready_with_its_vector_and_nothing_else(state: State) -> None:
+    if state in {State.PENDING, State.PARSED, State.SKIP, State.READY}:
         states.check_birth(state)
     else:
         with pytest.raises(InvalidTransition, match=state):
             states.check_birth(state)
+
+
+@given(st.lists(st.sampled_from(State), min_size=2, max_size=6))
+def test_a_way_is_legal_if_each_of_its_steps_is(path: list[State]) -> None:
+    steps = list(pairwise(path))
+    if set(steps) <= LEGAL:
+        assert list(states.check_path(path)) == [
+            stage for step in steps for stage in states.STAGES if step == (stage.working, stage.done)
+        ]
+    else:
+        with pytest.raises(InvalidTransition):
+            states.check_path(path)
+
+
+def test_a_way_through_every_stage_completes_them_all_in_order() -> None:
+    assert (
+        states.check_path(
+            [*(state for stage in states.STAGES for state in (stage.waiting, stage.working)), State.READY]
+        )
+        == states.STAGES
+    )
+
+
+def test_a_way_that_only_leads_back_completes_nothing() -> None:
+    assert states.check_path([State.EMBEDDING, State.LINKED, State.PENDING, State.PARSING, State.PENDING]) == ()

@@ -1,0 +1,343 @@
+"""The worker: claims nodes for each of its steps, has them worked on, and commits what came of it.
+
+Owns the loop, what an unexpected failure means, and how a stop is graceful. What a step does is the step's business.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from graph_stores.errors import (
+    GraphmillError,
+    HoldLost,
+    Misuse,
+    StoreClosed,
+    StoreFull,
+    TransientStoreError,
+    TransitionConflict,
+)
+from graph_stores.model import Fence, NodeRow
+from orchestrator.leases import LEASE_SECONDS, Leases, is_gone, owner_name
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.retries import prudent_share
+from orchestrator.states import ErrorClass, Stage
+
+log = logging.getLogger("graphmill.worker")
+T = TypeVar("T")
+
+_LONGEST_MESSAGE = 2000
+_FIRST_NAP, _LONGEST_NAP = 0.02, 0.5
+_FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0
+_IDLE_LOOKS_PER_LEASE = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A node on which the work failed, and whether trying again can help."""
+
+    node: NodeRow
+    message: str
+    permanent: bool = False
+
+
+Outcome = Result | Failure
+
+
+class Pause(Exception):
+    """Nothing is wrong with the nodes: what the step needs is away. They are given back, and the step waits."""
+
+    def __init__(self, message: str, *, seconds: float) -> None:
+        super().__init__(message)
+        self.message = message
+        self.seconds = seconds
+
+
+class Step(Protocol):
+    """What is done in one stage to nodes of some labels, `limit` at a time, in `runners` batches at once."""
+
+    stage: Stage
+    labels: Sequence[str]
+    limit: int
+    runners: int
+
+    async def is_ready(self) -> bool:
+        """Whether it may claim now."""
+        ...
+
+    async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
+        """One outcome per node; a node without one is given back."""
+        ...
+
+    def fence(self) -> Fence | None: ...
+
+    async def done(self, results: Sequence[Result]) -> None:
+        """They were committed."""
+        ...
+
+    async def undone(self) -> None:
+        """What was made could not be committed as it was: forget what was concluded from it."""
+        ...
+
+
+@dataclass(slots=True)
+class Worker:
+    lifecycle: Lifecycle
+    steps: Sequence[Step]
+    say: Callable[[str], None] = field(default=lambda _: None)
+    lease_seconds: float = LEASE_SECONDS
+    grace: float = 15.0
+    """How long work in flight may go on once the worker was told to stop."""
+    owner: str = field(default_factory=owner_name)
+    _leases: Leases = field(init=False)
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _busy: int = 0
+    _limits: dict[Stage, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._leases = Leases(self.lifecycle, seconds=self.lease_seconds)
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is in its hands."""
+        return not self._busy
+
+    def stop(self) -> None:
+        """Claim nothing more; what is in flight is finished, or given back after the grace."""
+        self._stopping.set()
+        self.wake()
+
+    def wake(self) -> None:
+        """There may be something to claim."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Work until told to stop."""
+        await through_outages(lambda: self.lifecycle.reclaim(is_gone), self.say)
+        async with asyncio.TaskGroup() as background:
+            keeping = [background.create_task(self._leases.keep()), background.create_task(self._recover())]
+            async with asyncio.TaskGroup() as running:
+                tasks = [running.create_task(self._serve(step)) for step in self.steps for _ in range(step.runners)]
+                running.create_task(self._end_late(tasks))
+            for task in keeping:
+                task.cancel()
+
+    async def _end_late(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        await self._stopping.wait()
+        _, late = await asyncio.wait(tasks, timeout=self.grace)
+        for task in late:
+            task.cancel()
+
+    async def _recover(self) -> None:
+        """On a timer of its own: a worker that is always busy recovers what others lost; an idle one is quicker."""
+        looked = time.monotonic()
+        while True:
+            await asyncio.sleep(self.lease_seconds / _IDLE_LOOKS_PER_LEASE)
+            if self.is_idle or time.monotonic() >= looked + self.lease_seconds:
+                looked = time.monotonic()
+                if await through_outages(lambda: self.lifecycle.reclaim(is_gone), self.say):
+                    self.wake()
+
+    async def _serve(self, step: Step) -> None:
+        nap = _FIRST_NAP
+        while not self._stopping.is_set():
+            self._busy += 1
+            try:
+                worked = await self._turn(step)
+            except Pause as pause:
+                worked = False
+                await self._rest(pause)
+            finally:
+                self._busy -= 1
+            if worked:
+                nap = _FIRST_NAP
+                continue
+            await self._doze(nap)
+            nap = min(_LONGEST_NAP, nap * 2)
+
+    async def _rest(self, pause: Pause) -> None:
+        self.say(f"{pause.message}; going on in {pause.seconds:.0f} s")
+        await _first(self._stopping.wait(), pause.seconds)
+
+    async def _doze(self, seconds: float) -> None:
+        self._news.clear()
+        if not self._stopping.is_set():
+            await _first(self._news.wait(), seconds)
+
+    async def _turn(self, step: Step) -> bool:
+        """Claim once and do what there is; whether there was anything."""
+        if not await through_outages(step.is_ready, self.say):
+            return False
+        sent = time.monotonic()
+        nodes = await through_outages(lambda: self._claim(step), self.say)
+        if nodes:
+            await self._work(step, nodes, since=sent)
+            self.wake()
+        return bool(nodes)
+
+    async def _claim(self, step: Step) -> list[NodeRow]:
+        limit = self._limits.get(step.stage, step.limit)
+        nodes = await self.lifecycle.claim(
+            step.stage, labels=step.labels, limit=limit, owner=self.owner, seconds=self.lease_seconds
+        )
+        tries = min((node.retry_count for node in nodes), default=0)
+        share = prudent_share(step.limit, tries)
+        # Where one went wrong there are more: what would only be given back is not claimed.
+        self._limits[step.stage] = share
+        # What went wrong before is tried with fewer others each time, so that in the end a poison node is alone; and
+        # after the others, or those that were first in line would be lost whenever a worker is killed early.
+        taken = [node for node in nodes if node.retry_count == tries][:share]
+        if len(taken) < len(nodes):
+            await self._give_back([node for node in nodes if node not in taken])
+        return taken
+
+    async def _work(self, step: Step, nodes: Sequence[NodeRow], *, since: float) -> None:
+        task = asyncio.ensure_future(self._outcomes(step, nodes))
+        with self._leases.holding(nodes, task, since=since) as held:
+            try:
+                outcomes = await task
+            except asyncio.CancelledError:
+                task.cancel()
+                await asyncio.wait([task])
+                await asyncio.shield(self._give_back(nodes))
+                if not held.lost:
+                    raise
+                log.info("lost the lease of %d nodes that were %s", len(nodes), step.stage.working)
+            except (Pause, Misuse):  # with Misuse nothing can go on like this, and nobody's node is to blame
+                await self._give_back(nodes)
+                raise
+            except TransientStoreError as error:
+                await self._give_back(nodes)
+                raise Pause(f"the store does not answer: {error.message}", seconds=_FIRST_WAIT) from error
+            else:
+                await through_outages(lambda: self._settle(step, nodes, outcomes), self.say)
+
+    async def _outcomes(self, step: Step, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
+        try:
+            return await step.work(nodes)
+        except (Pause, Misuse, TransientStoreError):
+            raise
+        except Exception as error:  # whatever a step raises becomes a state with a reason
+            log.debug("work on %d nodes failed", len(nodes), exc_info=True)
+            if len(nodes) == 1:
+                return [_failure(nodes[0], error)]
+            if step.fence():  # what one node means is concluded from the others
+                return [Failure(node=node, message=_shown(error)) for node in nodes]
+        return [outcome for node in nodes for outcome in await self._outcomes(step, [node])]
+
+    async def _settle(self, step: Step, nodes: Sequence[NodeRow], outcomes: Sequence[Outcome]) -> None:
+        results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        committed = await self._commit(step, results)
+        for failure in failures:
+            await self._fail(failure)
+        settled = {result.node.uuid for result in committed} | {failure.node.uuid for failure in failures}
+        await self._give_back([node for node in nodes if node.uuid not in settled])
+        await step.done(committed)
+
+    async def _commit(self, step: Step, results: Sequence[Result]) -> Sequence[Result]:
+        """Commit together what nobody has moved meanwhile; returns what was committed."""
+        while results:
+            try:
+                await self.lifecycle.complete(results, fence=step.fence())
+            except HoldLost:
+                await step.undone()
+                return ()
+            except TransitionConflict as conflict:
+                if step.fence():  # what one node means was concluded from the others
+                    await step.undone()
+                    return ()
+                moved = {(each.label, each.uuid) for each in conflict.conflicts}
+                kept = [each for each in results if moved.isdisjoint((ref.label, ref.uuid) for ref in each.touched)]
+                if len(kept) == len(results):
+                    raise
+                results = kept
+            except (TransientStoreError, StoreFull, StoreClosed):  # no node is to blame
+                raise
+            except GraphmillError as error:
+                return await self._commit_one_by_one(step, results, error)
+            else:
+                return results
+        return ()
+
+    async def _commit_one_by_one(
+        self, step: Step, results: Sequence[Result], error: GraphmillError
+    ) -> Sequence[Result]:
+        """The store refuses something in it for good: find whose it is."""
+        if len(results) == 1:
+            await step.undone()
+            await self._fail(_failure(results[0].node, error))
+            return results
+        if not step.fence():
+            return [done for result in results for done in await self._commit(step, [result])]
+        # These can only be made together, so each counts as a suspect and is tried with fewer others.
+        await step.undone()
+        for result in results:
+            await self._fail(Failure(node=result.node, message=str(error)))
+        return results
+
+    async def _fail(self, failure: Failure) -> None:
+        kind = ErrorClass.PERMANENT if failure.permanent else ErrorClass.TRANSIENT
+        try:
+            await self.lifecycle.fail(failure.node, message=storable(failure.message), error_class=kind)
+        except TransitionConflict:
+            log.debug("%s was taken away before it could fail", failure.node.uuid)
+
+    async def _give_back(self, nodes: Sequence[NodeRow]) -> None:
+        """Release what is still held; what is not is somebody else's already."""
+        try:
+            await self.lifecycle.give_back(nodes)
+        except TransientStoreError as error:
+            log.info("leases of %d nodes are left to run out: %s", len(nodes), error)
+
+
+async def through_outages(call: Callable[[], Awaitable[T]], say: Callable[[str], None]) -> T:
+    """Make the call until the store answers it; says once that it does not, and once that it does again."""
+    wait = _FIRST_WAIT
+    told = False
+    while True:
+        try:
+            answer = await call()
+        except TransientStoreError as error:
+            if isinstance(error, HoldLost):
+                raise
+            if wait > 4 * _FIRST_WAIT and not told:
+                told = True
+                say(f"the store does not answer, waiting for it: {error.message}")
+            await asyncio.sleep(wait)
+            wait = min(_LONGEST_WAIT, wait * 2)
+        else:
+            if told:
+                say("the store answers again")
+            return answer
+
+
+def storable(message: str) -> str:
+    """A message that every engine can hold, whatever was in it."""
+    clean = message.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
+    return clean if len(clean) <= _LONGEST_MESSAGE else f"{clean[:_LONGEST_MESSAGE]}…"
+
+
+def _failure(node: NodeRow, error: Exception) -> Failure:
+    known = isinstance(error, GraphmillError)
+    return Failure(node=node, message=_shown(error), permanent=known and not getattr(error, "transient", False))
+
+
+def _shown(error: Exception) -> str:
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - whatever went wrong, that it did must be recorded
+        message = "it cannot be shown"
+    return message if isinstance(error, GraphmillError) else f"{type(error).__name__}: {message}".rstrip(": ")
+
+
+async def _first(event: Awaitable[object], seconds: float) -> None:
+    """Wait for the event, but not longer."""
+    waiting = asyncio.ensure_future(event)
+    try:
+        await asyncio.wait([waiting], timeout=seconds)
+    finally:
+        waiting.cancel()
