@@ -12,6 +12,10 @@ ENGINES = ["kuzu", "ladybug", "neo4j"]
 # How Kuzu is written to depends on how large its tables are; what is written must not.
 IN_EVERY_FORM = pytest.mark.parametrize("engine", [*ENGINES, "kuzu by key"], indirect=True)
 
+# Where a test says nothing about the engine, or what it says takes too long to hear it from each of them.
+HERE = pytest.mark.parametrize("engine", ["kuzu"], indirect=True)
+HERE_AND_ON_A_SERVER = pytest.mark.parametrize("engine", ["kuzu", "neo4j"], indirect=True)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from neo4j_server import Neo4jServer
 
-from graph_stores import Credentials, open_store
+from graph_stores import DEFAULT_DEADLINE, Credentials, open_store
 from graph_stores.errors import DeadlineExceeded, GraphmillError, StoreUnavailable, TransientStoreError
 from graph_stores.model import Batch, Ref, Select
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.lifecycle import Lifecycle, new_node, transition
 from orchestrator.states import State
-from tests.conformance.examples import claim, file, files, ref, states_of, write
+from tests.conformance.examples import HOUR, claim, file, files, ref, states_of, write
 from tests.conformance.neo4j_proxy import Cut, Proxy, proxy_to
 from tests.conformance.place import Place
 from tests.conftest import Neo4jAccess
@@ -78,6 +78,16 @@ async def test_a_claim_keeps_what_it_took_although_the_answer_was_lost(
     assert held == {row.uuid: row.lease for row in rows}
 
 
+@pytest.mark.parametrize("cut", list(Cut), ids=lambda cut: cut.name.lower())
+async def test_a_hold_is_kept_although_the_answer_was_lost(store: Store, wired: Store, proxy: Proxy, cut: Cut) -> None:
+    proxy.cuts = [cut]
+    token = await wired.hold("scan", owner="me", seconds=HOUR)
+    assert proxy.cuts == []
+    assert token is not None
+    assert await store.renew("scan", token=token, seconds=HOUR)
+    assert await store.hold("scan", owner="other", seconds=HOUR) is None
+
+
 async def test_a_commit_that_is_never_answered_ends_by_its_deadline_and_the_handle_lives_on(
     store: Store, place: Place, proxy: Proxy
 ) -> None:
@@ -100,7 +110,10 @@ async def test_a_commit_that_is_never_answered_ends_by_its_deadline_and_the_hand
     assert set(await states_of(store)) >= {"before", "after"}
 
 
-@pytest.mark.parametrize("verb", ["nodes", "progress", "claim", "heartbeat", "query", "export", "search", "schema"])
+VERBS = ["nodes", "progress", "claim", "heartbeat", "ask", "hold", "renew", "query", "export", "search", "schema"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
 async def test_no_call_outlives_its_deadline(store: Store, place: Place, proxy: Proxy, verb: str) -> None:
     wired = await open_store(proxy.uri, project=place.project, credentials=place.credentials, deadline=0.7)
     calls = {
@@ -108,6 +121,9 @@ async def test_no_call_outlives_its_deadline(store: Store, place: Place, proxy: 
         "progress": lambda: wired.progress(finished=[], window=1),
         "claim": lambda: claim(Lifecycle(store=wired)),
         "heartbeat": lambda: wired.heartbeat([ref("a")], token="t", seconds=1),
+        "ask": lambda: wired.ask("manifests", {"after": "", "limit": 1}),
+        "hold": lambda: wired.hold("scan", owner="me", seconds=1),
+        "renew": lambda: wired.renew("scan", token="t", seconds=1),
         "query": lambda: wired.query("RETURN 1", {}),
         "export": lambda: anext(wired.export_nodes()),
         "search": lambda: wired.search([1.0], limit=1),
@@ -162,9 +178,9 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer
         shutil.rmtree(server.home)
 
 
-async def opened(server: Neo4jServer, **options: float) -> Store:
+async def opened(server: Neo4jServer, deadline: float = DEFAULT_DEADLINE) -> Store:
     credentials = Credentials(user=server.user, password=server.password)
-    return await open_store(server.uri, project="own", credentials=credentials, create=True, **options)
+    return await open_store(server.uri, project="own", credentials=credentials, create=True, deadline=deadline)
 
 
 async def test_an_empty_server_is_migrated_by_many_at_once(own_server: Neo4jServer) -> None:

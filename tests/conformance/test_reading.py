@@ -27,6 +27,7 @@ from tests.conformance.examples import (
     states_of,
     write,
 )
+from tests.conformance.place import IN_EVERY_FORM
 
 
 @pytest.fixture
@@ -70,9 +71,20 @@ FILTERS: list[tuple[Select, str]] = [
 ]
 
 
+@IN_EVERY_FORM
 async def test_every_filter_lets_through_what_it_says_ordered_by_label_and_uuid(mixed: Store) -> None:
     for select, uuids in FILTERS:
         assert [row.uuid for row in await mixed.nodes(select)] == uuids.split(), select
+
+
+@IN_EVERY_FORM
+async def test_hundreds_of_nodes_are_read_by_their_keys_in_order(store: Store) -> None:
+    await write(store, nodes=files(300))
+    wanted = [f"f{number:05}" for number in range(299, -100, -2) if number >= 0]
+    rows = await store.nodes(Select(uuids=[*wanted, *wanted, "nobody"], limit=1000))
+    assert [row.uuid for row in rows] == sorted(wanted)
+    page = await store.nodes(Select(uuids=wanted, limit=10, after=ref("f00100")))
+    assert [row.uuid for row in page] == [f"f{number:05}" for number in range(101, 121, 2)]
 
 
 async def test_pages_of_any_size_are_the_whole(store: Store) -> None:

@@ -1,0 +1,187 @@
+"""The embed step: texts that are linked get their vectors and are ready.
+
+Owns what becomes of a text that is too short, too long, refused, or was embedded by another model.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
+
+from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Value, Vector, VectorSpace
+from graph_stores.protocol import Store
+from orchestrator.lifecycle import Lifecycle, Result, new_node, transition
+from orchestrator.states import EMBED, State
+from orchestrator.tally import Tally
+from orchestrator.worker import Failure, Outcome, Pause
+from pipelines.embedding import (
+    Embedded,
+    Embedder,
+    EmbedderError,
+    EmbedderUnavailable,
+    RequestFailed,
+    Texts,
+    text_hash,
+    too_short,
+)
+from pipelines.files.identity import chunk_uuid
+
+TEXTS = ("MarkdownSection", "TextSection", "Scope", "Section")
+# Why a text is in skip.
+TOO_SHORT = "there is nothing in it but signs"
+NO_EMBEDDER = "embedding is switched off (--embedder none)"
+_OF_A_VECTOR = ("_embeddingProvider", "_embeddingModel", "_embeddingHash", "_chunks")
+_PAUSE = 5.0
+_PAGE = 1000
+
+
+class EmbedTexts:
+    stage = EMBED
+    labels: Sequence[str] = TEXTS
+    limit = 1024
+    runners = 2
+
+    def __init__(self, texts: Texts, embedder: Embedder, tally: Tally) -> None:
+        self._texts = texts
+        self._marks: dict[str, Value] = {"_embeddingProvider": embedder.provider, "_embeddingModel": embedder.model}
+        self._tally = tally
+        self._cautious = False
+
+    async def is_ready(self) -> bool:
+        return True
+
+    async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
+        empty = {node.uuid for node in nodes if too_short(_text(node))}
+        wanted = [node for node in nodes if node.uuid not in empty]
+        if self._cautious:
+            # The embedder broke on everything: whether that was the fault of a text is seen with one text alone.
+            wanted = wanted[:1]
+        answers = await self._texts.embed([_text(node) for node in wanted])
+        away = [each for each in answers if _is_away(each, alone=len(answers) == 1)]
+        if away and len(away) == len(answers):
+            self._cautious = isinstance(away[0], RequestFailed)
+            raise Pause(f"the embedder does not answer: {away[0].message}", seconds=away[0].retry_after or _PAUSE)
+        self._cautious = False
+        return [
+            *(
+                self._outcome(node, answer)
+                for node, answer in zip(wanted, answers, strict=True)
+                if type(answer) is not EmbedderUnavailable
+            ),
+            *(left_out(node, TOO_SHORT) for node in nodes if node.uuid in empty),
+        ]
+
+    def fence(self) -> Fence | None:
+        return None
+
+    async def done(self, results: Sequence[Result]) -> None:
+        self._tally.embedded += sum(any(each.values for each in result.vectors) for result in results)
+
+    async def undone(self) -> None: ...
+
+    def _outcome(self, node: NodeRow, answer: Embedded | EmbedderError) -> Outcome:
+        if isinstance(answer, EmbedderError):
+            return Failure(node=node, message=answer.message, permanent=not answer.transient)
+        chunks = [_chunk(node, index, piece.text, self._marks) for index, piece in enumerate(answer.pieces)]
+        return Result(
+            node=node,
+            properties=self._marks | {"_embeddingHash": text_hash(_text(node)), "_chunks": len(chunks) or None},
+            deletions=chunks_of(node)[len(chunks) :],
+            nodes=chunks,
+            edges=[
+                Edge(type="HAS_CHUNK", source=node.ref, target=chunk.ref, properties={"index": index})
+                for index, chunk in enumerate(chunks)
+            ],
+            vectors=[
+                Vector(node=node.ref, values=answer.vector),
+                *(
+                    Vector(node=chunk.ref, values=piece.vector)
+                    for chunk, piece in zip(chunks, answer.pieces, strict=True)
+                ),
+            ],
+        )
+
+
+class SkipTexts:
+    """The step that takes the place of embedding where there is no embedder."""
+
+    stage = EMBED
+    labels: Sequence[str] = TEXTS
+    limit = 2000
+    runners = 1
+
+    async def is_ready(self) -> bool:
+        return True
+
+    async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
+        return [left_out(node, NO_EMBEDDER) for node in nodes]
+
+    def fence(self) -> Fence | None:
+        return None
+
+    async def done(self, results: Sequence[Result]) -> None: ...
+
+    async def undone(self) -> None: ...
+
+
+def left_out(node: NodeRow, reason: str) -> Result:
+    """To skip; the vector of a text that it had before goes with that text."""
+    had_vector = "_embeddingHash" in node.properties
+    return Result(
+        node=node,
+        path=(State.LINKED, State.SKIP),
+        properties={"_errorMessage": reason, **dict.fromkeys(_OF_A_VECTOR)},
+        deletions=chunks_of(node),
+        vectors=[Vector(node=node.ref, values=None)] if had_vector else [],
+    )
+
+
+def chunks_of(row: NodeRow) -> list[Ref]:
+    """The pieces of a text that was longer than the model reads."""
+    count = row.properties.get("_chunks") or 0
+    return [Ref(label="Chunk", uuid=chunk_uuid(row.uuid, index)) for index in range(count)]
+
+
+async def send_back_what_another_model_made(
+    lifecycle: Lifecycle, space: VectorSpace, *, all_of_them: bool = False
+) -> int:
+    """Texts with a vector of another space, or left out while there was no embedder, wait for this one's.
+
+    One model may make vectors of different lengths, which the nodes do not tell: then it is all of them.
+    """
+    moved = 0
+    parameters = {
+        "provider": "" if all_of_them else space.provider,
+        "model": space.model,
+        "unembedded": NO_EMBEDDER,
+        "limit": _PAGE,
+    }
+    while rows := (await lifecycle.store.ask("other-vectors", parameters)).rows:
+        moves = [
+            transition(Ref(label=label, uuid=uuid), expected=State(state), to=State.LINKED)
+            for label, uuid, state in rows
+        ]
+        moved += len(moves) - len(await lifecycle.move_what_is_still_so(moves))
+    return moved
+
+
+async def is_other_space(store: Store, space: VectorSpace) -> VectorSpace | None:
+    """The space of the graph's vectors, where it is another one."""
+    found = await store.vector_space()
+    return found if found and found != space else None
+
+
+def _is_away(answer: Embedded | EmbedderError, *, alone: bool) -> TypeGuard[EmbedderUnavailable]:
+    return isinstance(answer, EmbedderUnavailable) and not (alone and isinstance(answer, RequestFailed))
+
+
+def _text(node: NodeRow) -> str:
+    return node.properties.get("content") or ""
+
+
+def _chunk(node: NodeRow, index: int, text: str, marks: Mapping[str, Value]) -> Node:
+    return new_node(
+        label="Chunk",
+        uuid=chunk_uuid(node.uuid, index),
+        name=f"{node.name} ({index + 1})",
+        state=State.READY,
+        properties={"content": text, **marks, "_embeddingHash": text_hash(text)},
+    )

@@ -1,0 +1,84 @@
+"""Removes a source from the graph with all that only it supports. The files themselves are never touched."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from graph_stores.errors import GraphmillError
+from graph_stores.model import Ref
+from graph_stores.protocol import Store
+from orchestrator.files.link import LinkFiles
+from orchestrator.files.roots import TOP, Root, read_roots
+from orchestrator.leases import owner_name
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.tally import Tally
+
+_PAGE = 2000
+
+
+class NotInGraph(GraphmillError):
+    code = "not_in_graph"
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """`whole` says that the root went with its last file; else the next ingest of it reads these files again."""
+
+    root: str
+    files: int
+    whole: bool
+
+
+async def forget(store: Store, what: str) -> Forgotten:
+    """`what` is the name of a root, a path of the graph (root/path), or a path on this machine, there or not."""
+    roots = await read_roots(store)
+    root, below = _find(what, roots)
+    files = await _files(store, root, below)
+    if not files and below != TOP:
+        raise NotInGraph(
+            f"there is nothing of {what} in project {store.project}",
+            hint='see what there is: graphmill query "MATCH (f:File) RETURN f.root, f.path"',
+        )
+    folders = await _folders(store, root, below, files)
+    linker = LinkFiles(Lifecycle(store=store), owner_name(), Tally())
+    try:
+        await linker.delete([Ref(label="File", uuid=uuid) for uuid in files.values()], folders)
+    finally:
+        await linker.close()
+    return Forgotten(root=root.name, files=len(files), whole=below == TOP)
+
+
+def _find(what: str, roots: dict[str, Root]) -> tuple[Root, str]:
+    name, _, path = what.rstrip("/").partition("/")
+    if what in roots:
+        return roots[what], TOP
+    if name in roots and path and not Path(what).exists():
+        return roots[name], path
+    place = Path(what).expanduser().absolute()
+    for candidate in (place, place.resolve()):
+        for root in roots.values():
+            if candidate == root.location:
+                return root, TOP
+            if root.location in candidate.parents:
+                return root, candidate.relative_to(root.location).as_posix()
+    names = ", ".join(sorted(roots)) or "none yet"
+    raise NotInGraph(f"{what} is in no root of the project", hint=f"its roots are: {names}")
+
+
+async def _files(store: Store, root: Root, below: str) -> dict[str, str]:
+    """The uuids by path."""
+    files: dict[str, str] = {}
+    after = ""
+    while rows := (await store.ask("files", {"root": root.name, "after": after, "limit": _PAGE})).rows:
+        files |= {path: uuid for uuid, path, *_ in rows}
+        after = rows[-1][0]
+    return {path: uuid for path, uuid in files.items() if below in (TOP, path) or path.startswith(f"{below}/")}
+
+
+async def _folders(store: Store, root: Root, below: str, files: dict[str, str]) -> list[Ref]:
+    rows = (await store.ask("directories", {"root": root.name})).rows
+    return [
+        Ref(label="Directory", uuid=uuid)
+        for uuid, path in rows
+        if below == TOP or path == below or path.startswith(f"{below}/")
+    ]

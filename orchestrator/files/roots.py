@@ -1,0 +1,142 @@
+"""The folders that a project takes its files from: each has a name of its own, and a node that says where it is.
+
+A root that is gone is never an order to delete: whoever means that says `forget`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from graph_stores.errors import GraphmillError, Misuse
+from graph_stores.model import Node
+from graph_stores.protocol import Store
+from orchestrator.lifecycle import new_node
+from orchestrator.states import State
+from pipelines.files.identity import directory_uuid
+from pipelines.files.walk import Rules, check_rules
+
+TOP = "."
+
+
+class RootMissing(GraphmillError):
+    code = "root_missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A folder or file to be read, as a person names it. Without patterns, those that it was read with last count."""
+
+    path: Path
+    name: str | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    name: str
+    location: Path
+    rules: Rules
+
+    def place_of(self, path: str) -> Path:
+        """Where a file of the root is; a root may be a single file."""
+        return self.location if self.location.is_file() else self.location / path
+
+    def node(self, project: str) -> Node:
+        return new_node(
+            label="Directory",
+            uuid=directory_uuid(project, self.name, TOP),
+            name=self.name,
+            state=State.PARSED,
+            properties={
+                "root": self.name,
+                "path": TOP,
+                "location": str(self.location),
+                "rules": json.dumps({"include": self.rules.include, "exclude": self.rules.exclude}),
+            },
+        )
+
+
+async def read_roots(store: Store) -> dict[str, Root]:
+    """The roots of the project by name."""
+    table = await store.ask("roots")
+    roots = [
+        Root(name=root, location=Path(location), rules=_rules(rules))
+        for _, root, location, rules in table.rows
+        if location
+    ]
+    return {root.name: root for root in roots}
+
+
+def resolve(source: Source, known: Mapping[str, Root]) -> Root:
+    """The root that a source is, known or new; refuses what is not there and what would be read twice."""
+    check_rules(Rules(include=source.include, exclude=source.exclude))
+    location = source.path.expanduser().absolute()
+    if not location.exists():
+        raise _missing(location, known)
+    location = location.resolve()
+    root = _known(location, source, known) or _new(location, source, known)
+    if source.include or source.exclude:
+        root = replace(root, rules=Rules(include=source.include, exclude=source.exclude))
+    return root
+
+
+def _known(location: Path, source: Source, known: Mapping[str, Root]) -> Root | None:
+    for root in known.values():
+        if location == root.location:
+            if source.name not in (None, root.name):
+                raise Misuse(
+                    f"{location} is in the project already, as {root.name}",
+                    hint=f"leave --as out, or forget it first: graphmill forget {root.name}",
+                )
+            return root
+        # A part of a folder that is read anyway: its files must not get a second name.
+        if root.location in location.parents:
+            if source.name or source.include or source.exclude:
+                raise Misuse(
+                    f"{location} is a part of {root.location}, which is in the project as {root.name}:"
+                    " name and patterns are those of the whole",
+                    hint=f"give them with the whole: graphmill ingest {root.location}",
+                )
+            return root
+        if location in root.location.parents:
+            raise Misuse(
+                f"{location} holds {root.location}, which is in the project as {root.name}: its files would be twice",
+                hint=f"forget the smaller one first: graphmill forget {root.name}",
+            )
+    if source.name and source.name in known:
+        return replace(known[source.name], location=location)  # it was moved, and a person says so
+    return None
+
+
+def _new(location: Path, source: Source, known: Mapping[str, Root]) -> Root:
+    return Root(name=source.name or _free_name(location, known), location=location, rules=Rules())
+
+
+def _free_name(location: Path, known: Mapping[str, Root]) -> str:
+    """The folder's name; where another folder has it, with as many of those above as it takes."""
+    names = [part for part in location.parts if part != location.anchor] or ["root"]
+    for count in range(1, len(names) + 1):
+        name = ".".join(names[-count:])
+        if name not in known:
+            return name
+    raise Misuse(f"every name for {location} is taken", hint="give it one with --as NAME")
+
+
+def _missing(location: Path, known: Mapping[str, Root]) -> GraphmillError:
+    for root in known.values():
+        if location == root.location or root.location in location.parents:
+            if root.location.exists():
+                break
+            return RootMissing(
+                f"{root.location} is gone; what the project has of it, as {root.name}, was left as it is",
+                hint=f"if it moved: graphmill ingest NEW-PLACE --as {root.name}; to remove it: "
+                f"graphmill forget {root.name}",
+            )
+    return Misuse(f"there is no file or folder {location}", hint="check the path")
+
+
+def _rules(text: str | None) -> Rules:
+    document: Mapping[str, Sequence[str]] = json.loads(text or "{}")
+    return Rules(include=tuple(document.get("include", ())), exclude=tuple(document.get("exclude", ())))
