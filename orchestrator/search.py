@@ -1,0 +1,264 @@
+"""Finding texts by what they mean: the nearest that are ready, where they stand, and what is around them.
+
+A hit on a piece of a long text counts for the text. Vectors of two models are never compared: a search with another
+model than the graph's is refused. Reads only; what a text is and how it is made is known elsewhere.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from graph_stores.errors import Misuse
+from graph_stores.model import Hit, NodeRow, Select, Value, VectorSpace
+from graph_stores.protocol import Store
+from orchestrator.embed import TEXTS
+from orchestrator.states import State
+from pipelines.embedding import Embedded, Embedder, Texts, name_of
+
+_PIECE = "Chunk"
+_MOST_NEIGHBOURS = 10
+_SNIPPET = 240
+_BEFORE = 60
+_WORD = re.compile(r"\w+")
+
+
+class SearchMisuse(Misuse):
+    code = "search_misuse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A node on the way from a result: `forward` where the relationship points away from it; `hops` steps away."""
+
+    uuid: str
+    label: str
+    name: str
+    relationship: str
+    forward: bool
+    hops: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """`source` is `root/path:first-last` of a file's text, and the address or title of an article."""
+
+    uuid: str
+    label: str
+    name: str
+    score: float
+    source: str | None
+    text: str
+    neighbours: Sequence[Neighbour] = ()
+
+    def document(self) -> dict[str, Value]:
+        return {
+            "uuid": self.uuid,
+            "label": self.label,
+            "name": self.name,
+            "score": self.score,
+            "source": self.source,
+            "text": self.text,
+            "neighbours": [
+                {
+                    "uuid": each.uuid,
+                    "label": each.label,
+                    "name": each.name,
+                    "relationship": each.relationship,
+                    "forward": each.forward,
+                    "hops": each.hops,
+                }
+                for each in self.neighbours
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Match:
+    node: NodeRow
+    score: float
+    content: str
+
+
+async def search(
+    store: Store,
+    embedder: Embedder,
+    text: str,
+    *,
+    limit: int,
+    labels: Sequence[str] = (),
+    min_score: float | None = None,
+    hops: int = 0,
+) -> list[Found]:
+    """The texts that are nearest to what is asked, best first."""
+    _check_labels(labels)
+    _check_space(await store.vector_space(), embedder)
+    [answer] = await Texts(embedder).embed([text])
+    if not isinstance(answer, Embedded):
+        raise answer
+    matches = await _Nearest(store, answer.vector, labels, -1.0 if min_score is None else min_score).best(limit)
+    return [await _found(store, match, text, hops) for match in matches]
+
+
+class _Nearest:
+    """Looks further and further, because the nearest may be waiting for a new vector, or be pieces of one text."""
+
+    def __init__(self, store: Store, vector: Sequence[float], labels: Sequence[str], min_score: float) -> None:
+        self._store = store
+        self._vector = vector
+        self._wanted = frozenset(labels or TEXTS)
+        self._asked = [*labels, _PIECE] if labels else []
+        self._min_score = min_score
+        self._wholes: dict[str, NodeRow | None] = {}
+
+    async def best(self, limit: int) -> list[_Match]:
+        reach = 2 * limit
+        while True:
+            hits = await self._store.search(self._vector, limit=reach, labels=self._asked)
+            matches = await self._matches(hits, limit)
+            if len(matches) == limit or len(hits) < reach or hits[-1].score < self._min_score:
+                return matches
+            reach *= 4
+
+    async def _matches(self, hits: Sequence[Hit], limit: int) -> list[_Match]:
+        matches: dict[str, _Match] = {}
+        for hit in hits:
+            if hit.score < self._min_score or len(matches) == limit:
+                break
+            node = await self._whole(hit.node) if hit.node.label == _PIECE else hit.node
+            if node and node.uuid not in matches and node.state == State.READY and node.label in self._wanted:
+                matches[node.uuid] = _Match(
+                    node=node, score=hit.score, content=hit.node.properties.get("content") or ""
+                )
+        return list(matches.values())
+
+    async def _whole(self, piece: NodeRow) -> NodeRow | None:
+        """The text that a piece is of; None where it went meanwhile."""
+        if piece.uuid not in self._wholes:
+            rows = (await self._store.ask("wholes", {"uuid": piece.uuid})).rows
+            found = [
+                node
+                for label, uuid in rows
+                for node in await self._store.nodes(Select(labels=[label], uuids=[uuid], limit=1))
+            ]
+            self._wholes[piece.uuid] = found[0] if found else None
+        return self._wholes[piece.uuid]
+
+
+async def _found(store: Store, match: _Match, text: str, hops: int) -> Found:
+    return Found(
+        uuid=match.node.uuid,
+        label=match.node.label,
+        name=match.node.name,
+        score=match.score,
+        source=await _source(store, match.node),
+        text=snippet(match.content, text),
+        neighbours=await _neighbours(store, match.node, hops),
+    )
+
+
+async def _source(store: Store, node: NodeRow) -> str | None:
+    rows = (await store.ask("places", {"uuid": node.uuid})).rows
+    if not rows:
+        return None
+    root, path, title, url = rows[0]
+    if path is None:
+        return str(url or title) if url or title else None
+    first, last = node.properties.get("startLine"), node.properties.get("endLine")
+    lines = "" if first is None else f":{first}" if last in (None, first) else f":{first}-{last}"
+    return f"{root}/{path}{lines}"
+
+
+async def _neighbours(store: Store, node: NodeRow, hops: int) -> list[Neighbour]:
+    """Nearer ones first, and of each kind of relationship some before there are more of one."""
+    found: dict[str, Neighbour] = {}
+    edge = [(node.label, node.uuid)]
+    for step in range(1, hops + 1):
+        beyond: list[Neighbour] = []
+        for label, uuid in edge:
+            if len(found) >= _MOST_NEIGHBOURS:
+                return list(found.values())
+            for each in await _around(store, label, uuid, step):
+                if each.uuid not in found and each.uuid != node.uuid and len(found) < _MOST_NEIGHBOURS:
+                    found[each.uuid] = each
+                    beyond.append(each)
+        edge = [(each.label, each.uuid) for each in beyond]
+    return list(found.values())
+
+
+async def _around(store: Store, label: str, uuid: str, hops: int) -> list[Neighbour]:
+    # One more than are shown, because the node that was come from may be among them.
+    table = await store.ask(f"neighbours-of-{label.lower()}", {"uuid": uuid, "limit": _MOST_NEIGHBOURS + 1})
+    kinds: dict[tuple[str, bool], list[Neighbour]] = {}
+    for relationship, forward, other, to, name in table.rows:
+        kinds.setdefault((relationship, forward), []).append(
+            Neighbour(uuid=to, label=other, name=name or "", relationship=relationship, forward=forward, hops=hops)
+        )
+    ranked = [(rank, kind, each) for kind, some in kinds.items() for rank, each in enumerate(some)]
+    return [each for _, _, each in sorted(ranked, key=lambda item: (item[0], item[1]))]
+
+
+def snippet(content: str, asked: str) -> str:
+    """The stretch of a text with the most words of what was asked, on one line."""
+    if len(content) <= _SNIPPET:
+        return " ".join(content.split())
+    start = _best_start(content, {word.casefold() for word in _WORD.findall(asked)})
+    end = start + _SNIPPET
+    shown = content[start:end]
+    if start and not content[start - 1].isspace():
+        shown = shown.partition(" ")[2] or shown
+    if end < len(content) and not content[end].isspace():
+        shown = shown.rpartition(" ")[0] or shown
+    shown = " ".join(shown.split())
+    return f"{'… ' if start else ''}{shown}{' …' if end < len(content) else ''}"
+
+
+def _best_start(content: str, words: set[str]) -> int:
+    """Where a snippet begins that holds the most different words; the first such place."""
+    places = [(match.start(), word) for match in _WORD.finditer(content) if (word := match.group().casefold()) in words]
+    best, start, first = 0, 0, 0
+    inside: dict[str, int] = {}
+    for place, word in places:
+        inside[word] = inside.get(word, 0) + 1
+        while place - places[first][0] > _SNIPPET - _BEFORE:
+            gone = places[first][1]
+            inside[gone] -= 1
+            if not inside[gone]:
+                del inside[gone]
+            first += 1
+        if len(inside) > best:
+            best, start = len(inside), places[first][0]
+    return max(0, min(start - _BEFORE, len(content) - _SNIPPET)) if best else 0
+
+
+def _check_labels(labels: Sequence[str]) -> None:
+    for label in labels:
+        if label not in TEXTS:
+            near = get_close_matches(label.lower(), [each.lower() for each in TEXTS], n=1, cutoff=0.5)
+            meant = [each for each in TEXTS if each.lower() in near]
+            raise SearchMisuse(
+                f"{label[:60]!r} is no label of texts with vectors; those are {', '.join(TEXTS)}",
+                hint=f"did you mean --label {meant[0]}?" if meant else "leave --label out to search all of them",
+            )
+
+
+def _check_space(space: VectorSpace | None, embedder: Embedder) -> None:
+    if space is None:
+        raise SearchMisuse(
+            "there are no vectors in this graph yet", hint="embed something first: graphmill ingest PATH"
+        )
+    own = VectorSpace(provider=embedder.provider, model=embedder.model, dimension=embedder.dimension)
+    if own != space:
+        raise SearchMisuse(
+            f"the vectors of this graph are of {_shown(space)} and cannot be compared with those of {_shown(own)}",
+            hint=f"search with --embedder {_name(space)}, or embed the graph anew: "
+            f"graphmill ingest PATH --embedder {_name(own)}",
+        )
+
+
+def _name(space: VectorSpace) -> str:
+    return name_of(provider=space.provider, model=space.model)
+
+
+def _shown(space: VectorSpace) -> str:
+    return f"{_name(space)} ({space.dimension} numbers)"
