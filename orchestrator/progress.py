@@ -1,6 +1,7 @@
 """Where a project's graph stands: the store's counts, added up, with a rate and a time to go.
 
-Owns the `status` document, whose keys are a contract. Keeps no count of its own.
+Owns the `status` document, whose keys are a contract. Keeps no count of its own: how fast a stage is, is read from the
+times that the nodes themselves carry, so that it is known right after a restart too.
 """
 
 from collections import Counter
@@ -8,18 +9,49 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graph_stores.model import ErrorCount, Progress
+from graph_stores.model import ErrorCount, Progress, Table
 from graph_stores.protocol import Store
-from orchestrator.states import State
+from orchestrator.states import EMBED, LINK, PARSE, Stage, State
 
 WINDOW = 60.0
 AT_REST = (State.READY, State.SKIP, State.ERROR)
+# What was done in less than this is too little to tell a rate from: it may all be of one commit.
+_SHORTEST = 1.0
+# What a stage works on: whole sources are parsed and linked, texts are embedded. The rest follows by itself.
+_SOURCES = ("File", "Article")
+_TEXTS = ("MarkdownSection", "Scope", "TextSection", "Section")
+_WORKED_ON = {PARSE: _SOURCES, LINK: _SOURCES, EMBED: _TEXTS}
 _ORDER = {state.value: place for place, state in enumerate(State)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How many nodes wait for a stage or are in its hands, and how many a second it did lately."""
+
+    remaining: int
+    rate: float
+
+    @property
+    def eta(self) -> float | None:
+        """Seconds until nothing remains; None while nothing moves."""
+        if not self.remaining:
+            return 0.0
+        return self.remaining / self.rate if self.rate else None
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "remaining": self.remaining,
+            "rate_per_second": round(self.rate, 3),
+            "eta_seconds": None if self.eta is None else round(self.eta, 1),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """`states` and `labels` hold only what there is, states in the order in which a node passes through them."""
+    """`states` and `labels` hold only what there is, states in the order in which a node passes through them.
+
+    `rate` is that of nodes coming to rest; `stages` has each stage's own by its name.
+    """
 
     store: str
     project: str
@@ -29,6 +61,7 @@ class Standing:
     in_flight: int
     stuck: int
     rate: float
+    stages: Mapping[str, Pace]
 
     @property
     def total(self) -> int:
@@ -39,11 +72,14 @@ class Standing:
         return sum(count for state, count in self.states.items() if state not in AT_REST)
 
     @property
+    def in_error(self) -> int:
+        return self.states.get(State.ERROR, 0)
+
+    @property
     def eta(self) -> float | None:
-        """Seconds until everything is at rest; None while nothing moves."""
-        if not self.remaining:
-            return 0.0
-        return self.remaining / self.rate if self.rate else None
+        """Seconds until everything is at rest, by the slowest stage that still has work; None while nothing moves."""
+        by_stage = [pace.eta for pace in self.stages.values() if pace.eta]
+        return max(by_stage) if by_stage else Pace(remaining=self.remaining, rate=self.rate).eta
 
     def document(self) -> dict[str, Any]:
         """The shape that `status --json` promises."""
@@ -60,6 +96,7 @@ class Standing:
             "stuck": self.stuck,
             "rate_per_second": round(self.rate, 3),
             "eta_seconds": None if self.eta is None else round(self.eta, 1),
+            "stages": {name: pace.document() for name, pace in self.stages.items()},
             "run": None,
         }
 
@@ -67,10 +104,18 @@ class Standing:
 async def read_standing(store: Store) -> Standing:
     """Ask the store, once, how far it is."""
     progress = await store.progress(finished=[state.value for state in AT_REST], window=WINDOW)
-    return _standing(progress, store=store.url, project=store.project)
+    rates = _rates(await store.ask("pace", {"seconds": int(WINDOW)}))
+    return _standing(progress, rates, store=store.url, project=store.project)
 
 
-def _standing(progress: Progress, *, store: str, project: str) -> Standing:
+def _rates(pace: Table) -> dict[str, float]:
+    """Per stage, over the time in which it was at work: a job that began ten seconds ago is not ten times as slow."""
+    return {
+        stage: count / max(_SHORTEST, (now - since).total_seconds()) for stage, count, since, now in pace.rows if count
+    }
+
+
+def _standing(progress: Progress, rates: Mapping[str, float], *, store: str, project: str) -> Standing:
     states: Counter[str] = Counter()
     labels: dict[str, Counter[str]] = {}
     for each in progress.counts:
@@ -84,8 +129,17 @@ def _standing(progress: Progress, *, store: str, project: str) -> Standing:
         errors=sorted(progress.errors, key=lambda error: -error.count),
         in_flight=progress.in_flight,
         stuck=progress.stuck,
-        rate=progress.finished / WINDOW,
+        rate=rates.get("rest", 0.0),
+        stages={
+            stage.name: Pace(remaining=_waiting(progress, stage, worked_on), rate=rates.get(stage.name, 0.0))
+            for stage, worked_on in _WORKED_ON.items()
+        },
     )
+
+
+def _waiting(progress: Progress, stage: Stage, labels: Sequence[str]) -> int:
+    before = (stage.waiting, stage.working)
+    return sum(each.count for each in progress.counts if each.label in labels and each.state in before)
 
 
 def _in_order(counts: Mapping[str, int]) -> dict[str, int]:

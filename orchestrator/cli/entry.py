@@ -11,7 +11,19 @@ from orchestrator.cli import failures
 from orchestrator.cli.options import GlobalOptions, global_options
 
 # In the order of a first visit. A module is named as its command and holds it under that name.
-COMMANDS = ("init", "status", "query")
+COMMANDS = (
+    "ingest",
+    "status",
+    "search",
+    "query",
+    "errors",
+    "retry",
+    "reclaim",
+    "forget",
+    "worker",
+    "init",
+    "config",
+)
 
 
 class LazyGroup(click.Group):
@@ -43,16 +55,18 @@ class LazyGroup(click.Group):
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command and end the process with its exit code."""
+    """Run one command and end the process with its exit code: what the command returned, if anything."""
     given = sys.argv[1:] if arguments is None else arguments
     options = GlobalOptions()
     _write_anything()
     try:
-        _group().main(given, prog_name="graphmill", standalone_mode=False, obj=options)
+        code = _group().main(given, prog_name="graphmill", standalone_mode=False, obj=options)
     except Exception as error:  # noqa: BLE001 the one place where everything ends as a line and an exit code
         # A command line that could not be read did not get as far as filling in the options.
         options.json = options.json or "--json" in given
-        sys.exit(failures.report(error, options))
+        code = failures.report(error, options)
+    if code:
+        sys.exit(code)
 
 
 def _write_anything() -> None:

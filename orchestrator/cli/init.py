@@ -1,11 +1,14 @@
 """`graphmill init`: make the graph, or bring it up to date."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from graph_stores.protocol import SchemaStatus, Store
+from graph_stores.protocol import SchemaStatus
 from orchestrator.cli.options import Command, GlobalOptions
+
+if TYPE_CHECKING:
+    from orchestrator.cli.session import Session
 
 
 @click.command(cls=Command)
@@ -15,20 +18,22 @@ def init(options: GlobalOptions) -> None:
 
     Creates schema, constraints and indexes, and repairs what is missing. Safe to repeat.
     """
-    from orchestrator.cli.session import with_store
+    import asyncio
+
+    from orchestrator.cli.session import Session
     from orchestrator.cli.text import dumps
 
-    document = with_store(options, _migrate, create=True)
+    document = asyncio.run(_migrate(Session.begin(options)))
     if options.json:
         click.echo(dumps(document))
         return
-    place = f" --store {options.store}" if options.store else ""
-    click.echo(f"{_sentence(document)}\nnext: graphmill{place} status")
+    click.echo(f"{_sentence(document)}\nnext: {options.graphmill} ingest PATH")
 
 
-async def _migrate(store: Store) -> dict[str, Any]:
-    before = await store.schema()
-    after = await store.migrate()
+async def _migrate(session: "Session") -> dict[str, Any]:
+    async with session.store(create=True) as store:
+        before = await store.schema()
+        after = await store.migrate()
     return {
         "store": store.url,
         "projectId": store.project,

@@ -1,5 +1,10 @@
-"""The options that every command takes, before or after its name. Declared here and nowhere else."""
+"""The options that every command takes, before or after its name, and those that several take.
 
+Declared here and nowhere else.
+"""
+
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +23,13 @@ class GlobalOptions:
     verbose: bool = False
     json: bool = False
 
+    @property
+    def graphmill(self) -> str:
+        """How to call graphmill about the same graph again: what a hint begins with."""
+        given = {"--store": self.store, "--project": self.project, "--config": self.config}
+        words = [word for flag, value in given.items() if value is not None for word in (flag, str(value))]
+        return shlex.join(["graphmill", *words])
+
 
 class Command(click.Command):
     """A command that also takes the global options."""
@@ -33,6 +45,28 @@ class Command(click.Command):
             if records := [record for option in options if (record := option.get_help_record(ctx))]:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+
+def embedder_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
+    name = click.option("--embedder", metavar="E", help="wordllama, sentence-transformers:MODEL, openai:MODEL or none.")
+    url = click.option("--embedder-url", metavar="URL", help="The endpoint of openai:MODEL, up to /v1.")
+    return name(url(command))
+
+
+def workers_option(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
+    return click.option(
+        "--workers", metavar="N", type=click.IntRange(min=1), help="How many processes parse; else one per processor."
+    )(command)
+
+
+def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
+    """Which of the nodes in error."""
+    kind = click.option("--type", "error_type", type=click.Choice(["parse", "link", "embed"]), help="What failed.")
+    grade = click.option(
+        "--class", "error_class", type=click.Choice(["transient", "permanent"]), help="Whether trying again can help."
+    )
+    label = click.option("--label", "labels", metavar="LABEL", multiple=True, help="Nodes with this label. Repeatable.")
+    return kind(grade(label(command)))
 
 
 def global_options() -> list[click.Parameter]:

@@ -4,9 +4,11 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
@@ -18,12 +20,62 @@ from orchestrator.cli.failures import warn
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.config import PasswordMissing, Settings
 
+if TYPE_CHECKING:
+    from pipelines.embedding import EmbedderChoice
+
 T = TypeVar("T")
 
 
-def read_settings(options: GlobalOptions) -> Settings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What a command works with: its settings and who it is; the store is opened when it is needed."""
+
+    settings: Settings
+    credentials: Credentials | None
+
+    @classmethod
+    def begin(cls, options: GlobalOptions, **flags: Any) -> Self:  # Any: as the setting's kind is
+        """Read the settings, ask for what is missing, and let warnings be seen."""
+        settings = read_settings(options, **flags)
+        credentials = _credentials(settings)
+        _log_to_stderr(verbose=options.verbose)
+        return cls(settings=settings, credentials=credentials)
+
+    def embedder(self, name: str | None = None) -> "EmbedderChoice":
+        """The one of the settings, or another with the same address and key."""
+        from pipelines.embedding import EmbedderChoice
+
+        settings = self.settings
+        return EmbedderChoice(name=name or settings.embedder, url=settings.embedder_url, key=settings.embedder_key)
+
+    async def open(self, *, create: bool = False, share: bool = False) -> Store:
+        """The store; with `share` it may be the owner of the database that answers."""
+        return await graph_stores.open_store(
+            self.settings.store,
+            project=self.settings.project,
+            credentials=self.credentials,
+            create=create,
+            share=share,
+        )
+
+    @asynccontextmanager
+    async def store(self, *, create: bool = False, share: bool = False) -> AsyncIterator[Store]:
+        """The store, closed whatever happens."""
+        store = await self.open(create=create, share=share)
+        try:
+            yield store
+        finally:
+            await store.close()
+
+    async def ask(self, work: Callable[[Store], Awaitable[T]]) -> T:
+        """Open, do what may happen while a job runs, and close."""
+        async with self.store(share=True) as store:
+            return await work(store)
+
+
+def read_settings(options: GlobalOptions, **flags: Any) -> Settings:  # Any: as the setting's kind is
     settings = config.load(
-        {"store": options.store, "project": options.project},
+        {"store": options.store, "project": options.project, **flags},
         file=options.config,
         environment=os.environ,
         directory=Path.cwd(),
@@ -33,22 +85,9 @@ def read_settings(options: GlobalOptions) -> Settings:
     return settings
 
 
-def with_store(options: GlobalOptions, work: Callable[[Store], Awaitable[T]], *, create: bool = False) -> T:
-    """Open the store, do the work, and close it whatever happens."""
-    settings = read_settings(options)
-    credentials = _credentials(settings)
-    _log_to_stderr(verbose=options.verbose)
-
-    async def session() -> T:
-        store = await graph_stores.open_store(
-            settings.store, project=settings.project, credentials=credentials, create=create
-        )
-        try:
-            return await work(store)
-        finally:
-            await store.close()
-
-    return asyncio.run(session())
+def with_store(options: GlobalOptions, work: Callable[[Store], Awaitable[T]]) -> T:
+    """One thing that is asked of the graph, or done to it, while a job may be running."""
+    return asyncio.run(Session.begin(options).ask(work))
 
 
 def _credentials(settings: Settings) -> Credentials | None:
@@ -67,11 +106,21 @@ def _asked(settings: Settings) -> str:
     return str(click.prompt(f"password of {settings.user} at {settings.store}", hide_input=True, err=True))
 
 
+class _Aloud(logging.Handler):
+    """On standard error as it is at the time: while there are bars on a terminal, above them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            print(self.format(record), file=sys.stderr)
+        except OSError:
+            self.handleError(record)
+
+
 def _log_to_stderr(*, verbose: bool) -> None:
     """Our own warnings; what libraries say as well is for -v, because their errors reach us as exceptions."""
     for each in (logging.INFO, logging.WARNING, logging.ERROR):
         logging.addLevelName(each, logging.getLevelName(each).lower())
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Aloud()
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     logging.getLogger().addHandler(logging.NullHandler())
     logger = logging.getLogger() if verbose else logging.getLogger("graphmill")

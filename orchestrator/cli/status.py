@@ -6,20 +6,28 @@ from orchestrator.cli.options import Command, GlobalOptions
 
 
 @click.command(cls=Command)
+@click.option("--watch", is_flag=True, help="Keep showing it until stopped.")
 @click.pass_obj
-def status(options: GlobalOptions) -> None:
+def status(options: GlobalOptions, watch: bool) -> None:
     """Show where every node stands.
 
-    Counts nodes by label and state, what is in flight or stuck, the errors, the rate and the time to go.
+    Counts nodes by label and state, what is in flight or stuck, the errors, the rate and the time to go. Works while a
+    job runs.
     """
-    from orchestrator.cli.session import with_store
-    from orchestrator.cli.text import dumps
+    if watch and options.json:
+        raise click.UsageError("choose --watch or --json, not both: --json is one document")
+    from orchestrator.cli.session import Session, with_store
     from orchestrator.progress import read_standing
 
-    standing = with_store(options, read_standing)
-    if options.json:
-        click.echo(dumps(standing.document()))
-        return
-    from orchestrator.cli.tables import print_standing
+    if watch:
+        from orchestrator.cli.watching import watch as keep_showing
 
-    print_standing(standing)
+        keep_showing(Session.begin(options))
+    elif options.json:
+        from orchestrator.cli.text import dumps
+
+        click.echo(dumps(with_store(options, read_standing).document()))
+    else:
+        from orchestrator.cli.tables import print_standing
+
+        print_standing(with_store(options, read_standing), options.graphmill)

@@ -8,14 +8,14 @@ from typing import Literal
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from cypher import NamedQuery
 from graph_stores.model import Table, Value
-from orchestrator.cli.text import cell, printable, shown
+from orchestrator.cli.text import cell, duration, pace, printable, shown
 from orchestrator.progress import WINDOW, Standing
 
 _WIDEST_CELL = 100
@@ -23,30 +23,54 @@ _STYLES = {"ready": "green", "error": "red", "skip": "dim"}
 _SHOWN_ERRORS = 10
 _GAP = 3
 _NARROWEST = 4
-_FIRST_STEP = "next: put one in by hand (docs/cli.md), or look at another project with --project"
 
 
-def print_standing(standing: Standing) -> None:
-    title = Text.assemble((printable(standing.project), "bold"), (f"  {printable(standing.store)}", "dim"))
-    if not standing.total:
-        _print(title, "", f"no nodes in project {printable(standing.project)} yet", _FIRST_STEP)
+def print_standing(standing: Standing, graphmill: str) -> None:
+    if standing.total:
+        print_parts(standing_view(standing))
         return
+    nothing = f"no nodes in project {printable(standing.project)} yet"
+    print_parts(_title(standing), "", nothing, f"next: {printable(graphmill)} ingest PATH")
+
+
+def standing_view(standing: Standing) -> Group:
     errors: list[RenderableType] = ["", _errors_table(standing)] if standing.errors else []
-    _print(title, "", _states_table(standing), "", _pace(standing), *errors)
+    return Group(_title(standing), "", _states_table(standing), "", outlook(standing), *errors)
+
+
+def outlook(standing: Standing) -> Text:
+    """What is in flight, how fast it goes, and how long it will take, in a line."""
+    parts = [Text(f"{standing.in_flight:,} in flight")] if standing.in_flight else []
+    if standing.stuck:
+        parts.append(Text(f"{standing.stuck:,} of them stuck (their worker is gone)", "yellow"))
+    if standing.rate:
+        parts.append(Text(pace(standing.rate)))
+    parts.append(Text(_time_to_go(standing)))
+    return Text(" · ").join(parts)
+
+
+def print_settings(settings: Sequence[tuple[str, Value, str]]) -> None:
+    grid = RichTable(box=None, show_header=False, pad_edge=False)
+    for _ in range(3):
+        grid.add_column(overflow="fold")
+    for key, value, origin in settings:
+        told = shown(value) if value not in (None, []) else ""
+        grid.add_row(Text(key, "bold"), Text(told), Text(printable(origin), "dim"))
+    print_parts(grid)
 
 
 def print_table(table: Table) -> None:
     if not table.columns:
-        _print("done")
+        print_parts("done")
         return
     count = len(table.rows)
-    _print(_answer_table(table), Text(f"{count:,} row{'' if count == 1 else 's'}", "dim"))
+    print_parts(_answer_table(table), Text(f"{count:,} row{'' if count == 1 else 's'}", "dim"))
 
 
 def print_catalogue(queries: Sequence[NamedQuery]) -> None:
     for query in queries:
         title = Text.assemble((query.name, "bold"), f"  {query.about}")
-        _print(title, Padding(Text(query.text, "dim"), (0, 0, 1, 4)))
+        print_parts(title, Padding(Text(query.text, "dim"), (0, 0, 1, 4)))
 
 
 def write_csv(table: Table) -> None:
@@ -62,13 +86,17 @@ def _console() -> Console:
     return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
-def _print(*parts: RenderableType) -> None:
+def print_parts(*parts: RenderableType) -> None:
     console = _console()
     with console.capture() as capture:
         for part in parts:
             console.print(part)
     for line in capture.get().splitlines():
         sys.stdout.write(f"{line.rstrip()}\n")
+
+
+def _title(standing: Standing) -> Text:
+    return Text.assemble((printable(standing.project), "bold"), (f"  {printable(standing.store)}", "dim"))
 
 
 def _states_table(standing: Standing) -> RichTable:
@@ -84,35 +112,12 @@ def _states_table(standing: Standing) -> RichTable:
     return grid
 
 
-def _pace(standing: Standing) -> Text:
-    parts = [Text(f"{standing.in_flight:,} in flight")] if standing.in_flight else []
-    if standing.stuck:
-        parts.append(Text(f"{standing.stuck:,} of them stuck (their worker is gone)", "yellow"))
-    if standing.rate:
-        parts.append(Text(_pace_of(standing.rate)))
-    parts.append(Text(_outlook(standing)))
-    return Text(" · ").join(parts)
-
-
-def _pace_of(rate: float) -> str:
-    return f"{rate:,.1f} nodes/s" if rate >= 1 else f"{rate * 60:.0f} nodes/min"
-
-
-def _outlook(standing: Standing) -> str:
+def _time_to_go(standing: Standing) -> str:
     if not standing.remaining:
         return "nothing left to do"
     if standing.eta is None:
         return f"{standing.remaining:,} to go, none finished in the last {WINDOW:.0f} s"
-    return f"{standing.remaining:,} to go, about {_duration(standing.eta)}"
-
-
-def _duration(seconds: float) -> str:
-    minutes, hours, days = seconds / 60, seconds / 3600, seconds / 86400
-    if minutes < 1:
-        return f"{max(1, round(seconds))} s"
-    if hours < 1:
-        return f"{round(minutes)} min"
-    return f"{hours:.1f} h" if days < 1 else f"{days:.1f} days"
+    return f"{standing.remaining:,} to go, about {duration(standing.eta)}"
 
 
 def _errors_table(standing: Standing) -> RichTable:

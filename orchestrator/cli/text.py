@@ -53,6 +53,21 @@ def cell(value: Value) -> str | int | float | bool | None:
     return plain  # type: ignore[no-any-return]  # what _plain leaves is text, a number or None
 
 
+def pace(rate: float) -> str:
+    """So many nodes a second, or a minute where that is easier to read."""
+    return f"{rate:,.1f} nodes/s" if rate >= 1 else f"{rate * 60:.0f} nodes/min"
+
+
+def duration(seconds: float) -> str:
+    """A length of time as a person would say it."""
+    minutes, hours, days = seconds / 60, seconds / 3600, seconds / 86400
+    if minutes < 1:
+        return f"{max(1, round(seconds))} s"
+    if hours < 1:
+        return f"{round(minutes)} min"
+    return f"{hours:.1f} h" if days < 1 else f"{days:.1f} days"
+
+
 def _shown_mapping(value: Mapping[str, Value]) -> str:
     """A node as (Label name), an edge as [TYPE …], anything else as {key: value}."""
     label, kind = value.get("_label"), value.get("_type")

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from .jobs import Mill, PacedEmbedder, mill_of
 
 ROOT = Path(__file__).parents[2]
 _SETTINGS = ("GRAPHMILL_", "NEO4J_")
@@ -119,3 +121,23 @@ def filled(graph: Cli) -> Cli:
     """`graphmill` over a graph with nodes in many states, see `seed_graph.py`."""
     graph.seed("kuzu:./graph.kuzu")
     return graph
+
+
+@pytest.fixture
+def embedder() -> Iterator[PacedEmbedder]:
+    with PacedEmbedder() as embedder:
+        yield embedder
+
+
+@pytest.fixture
+def mill(cli: Cli, embedder: PacedEmbedder) -> Iterator[Mill]:
+    """A folder to be ingested into an embedded graph."""
+    with mill_of(cli, embedder) as mill:
+        yield mill
+
+
+@pytest.fixture
+def shared_mill(cli: Cli, embedder: PacedEmbedder, neo4j_server: Any) -> Iterator[Mill]:
+    """A folder to be ingested into a graph that many processes work on."""
+    with mill_of(cli, embedder, neo4j_server) as mill:
+        yield mill

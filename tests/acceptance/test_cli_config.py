@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,13 +67,43 @@ def test_an_unknown_key_gets_a_suggestion(cli: Cli) -> None:
     assert "unknown key 'projetc'" in refused(cli)["message"]
     assert refused(cli)["hint"] == "did you mean project?"
     write(cli.folder, 'colour = "x"')
-    assert refused(cli)["hint"] == "the keys are store, project, user, password"
+    assert refused(cli)["hint"].startswith("the keys are store, project, user, password, roots, ")
+    write(cli.folder, 'embedder_key = "x"')
+    assert refused(cli)["hint"] == "a key is no part of this file: set GRAPHMILL_EMBEDDER_KEY"
 
 
 @pytest.mark.parametrize("text", ["project = 3", 'project = ""', "[project]\nname = 'x'"])
 def test_a_value_of_the_wrong_kind_is_refused(cli: Cli, text: str) -> None:
     write(cli.folder, text)
     assert "project in " in refused(cli)["message"]
+
+
+def shown(cli: Cli, *arguments: str, env: dict[str, str] | None = None) -> dict[str, tuple[Any, str]]:
+    document = cli("config", "show", "--json", *arguments, env=env).json
+    return {key: (entry["value"], entry["from"]) for key, entry in document.items()}
+
+
+def test_config_show_says_where_each_value_came_from(cli: Cli) -> None:
+    settings = ['project = "p"', 'roots = ["docs", "/srv"]', 'exclude = ["*.log"]', "workers = 3", 'embedder = "none"']
+    file = write(cli.folder, "\n".join(settings))
+    found = shown(cli, "--store", "kuzu:x", env={"GRAPHMILL_EMBEDDER": "openai:m", "NEO4J_PASSWORD": "hunter2"})
+    assert found == {
+        "store": ("kuzu:x", "--store"),
+        "project": ("p", str(file)),
+        "user": ("neo4j", "default"),
+        "password": ("(set)", "NEO4J_PASSWORD"),
+        "roots": ([f"{cli.folder}/docs", "/srv"], str(file)),
+        "include": ([], "default"),
+        "exclude": (["*.log"], str(file)),
+        "embedder": ("openai:m", "GRAPHMILL_EMBEDDER"),
+        "embedder_url": (None, "default"),
+        "embedder_key": (None, "default"),
+        "workers": (3, str(file)),
+    }
+    lines = [line.split() for line in cli("config", "show", "--project", "q").out.splitlines()]
+    assert ["project", "q", "--project"] in lines
+    assert ["embedder", "none", str(file)] in lines
+    assert ["store", "kuzu:./graph.kuzu", "default"] in lines
 
 
 def test_bad_toml_names_the_line(cli: Cli) -> None:

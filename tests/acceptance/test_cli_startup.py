@@ -5,7 +5,17 @@ import pytest
 from .conftest import Cli
 
 ENGINES = {"kuzu", "ladybug", "neo4j"}
-HEAVY = {"pyarrow", "numpy", "pandas", "networkx", "torch", "requests", "pygments"}
+HEAVY = {"pyarrow", "numpy", "pandas", "networkx", "torch", "requests", "pygments", "pathspec", "watchfiles"}
+HEAVY |= {
+    "aiohttp",
+    "wordllama",
+    "tokenizers",
+    "tree_sitter",
+    "lxml",
+    "docutils",
+    "markdown_it",
+    "semantic_text_splitter",
+}
 SHOW = {"rich"}
 # The command runs inside this one, which then tells what was imported.
 DUMP = """
@@ -26,13 +36,15 @@ def imported(cli: Cli, *arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["status", "--help"], ["query", "--help"]], ids=" ".join
+    "arguments", [["--help"], ["--version"], ["ingest", "--help"], ["search", "--help"]], ids=" ".join
 )
 def test_help_imports_nothing_heavy(cli: Cli, arguments: list[str]) -> None:
     assert not imported(cli, *arguments) & (ENGINES | HEAVY | SHOW | {"asyncio"})
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["query", "RETURN 1 AS one"]], ids=lambda arguments: arguments[0])
+@pytest.mark.parametrize(
+    "arguments", [["status"], ["query", "RETURN 1 AS one"], ["errors"]], ids=lambda arguments: arguments[0]
+)
 def test_an_embedded_graph_needs_only_its_own_engine(graph: Cli, arguments: list[str]) -> None:
     modules = imported(graph, *arguments)
     assert not modules & (HEAVY | {"ladybug", "neo4j"})

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from .conftest import Cli
 
 KEYS = {
@@ -15,6 +17,7 @@ KEYS = {
     "stuck",
     "rate_per_second",
     "eta_seconds",
+    "stages",
     "run",
 }
 
@@ -51,20 +54,28 @@ def test_the_document_counts_every_node_once(filled: Cli) -> None:
 
 def test_rate_and_time_to_go_come_from_the_last_minute(filled: Cli) -> None:
     document = filled("status", "--json").json
-    assert document["rate_per_second"] == round(2 / 60, 3)
-    assert document["eta_seconds"] == 180
+    parse, link, embed = (document["stages"][name] for name in ("parse", "link", "embed"))
+    assert (parse["remaining"], link["remaining"], embed["remaining"]) == (4, 1, 0)
+    # Two nodes came to rest and one was parsed, in the last minute and more than a moment ago.
+    assert 2 / 61 < document["rate_per_second"] <= 2
+    assert 1 / 61 < parse["rate_per_second"] <= 1
+    assert (link["rate_per_second"], link["eta_seconds"], embed["eta_seconds"]) == (0, None, 0)
+    assert document["eta_seconds"] == parse["eta_seconds"] == pytest.approx(4 / parse["rate_per_second"], rel=0.1)
 
 
 def test_the_table_shows_labels_states_totals_and_errors(filled: Cli) -> None:
     outcome = filled("status")
     assert outcome.code == 0
-    lines = outcome.out.splitlines()
-    words = [line.split() for line in lines]
+    words = [line.split() for line in outcome.out.splitlines()]
     assert ["pending", "parsing", "parsed", "skip", "error", "total"] in words
     assert ["File", "2", "2", "1", "1", "1", "7"] in words
     assert ["MarkdownSection", "1", "1"] in words
     assert ["total", "2", "2", "2", "1", "1", "8"] in words
-    assert "2 in flight · 2 of them stuck (their worker is gone) · 2 nodes/min · 6 to go, about 3 min" in lines
+    assert re.search(
+        r"^2 in flight · 2 of them stuck \(their worker is gone\) · \S+ nodes/\w+ · 6 to go, about \d+ \w+$",
+        outcome.out,
+        re.MULTILINE,
+    )
     assert re.search(r"1 +parse +line 3: unclosed \[tag\]", outcome.out)
 
 

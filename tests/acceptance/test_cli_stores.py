@@ -92,11 +92,12 @@ def test_no_graph_yet(cli: Cli, command: list[str]) -> None:
     assert list(cli.folder.iterdir()) == []
 
 
-def test_a_database_in_use_names_its_owner(graph: Cli) -> None:
+def test_a_database_in_use_is_asked_through_its_owner_and_kept_from_everybody_else(graph: Cli) -> None:
     slow = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b) AS n"
     with graph.start("query", slow) as owner:
         graph.wait_for_owner(owner)
-        outcome = graph.refused("status", code="store_owned")
+        assert graph("query", "RETURN 1 AS one", "--json").json == [{"one": 1}]
+        outcome = graph.refused("init", code="store_owned")
         owner.kill()
     told = re.search(r"process (\d+) on (\S+) \((.*)\) since (\S+)", outcome.err)
     assert told, outcome.err

@@ -1,0 +1,72 @@
+"""`graphmill ingest`: from files and folders to a graph with vectors."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.options import Command, GlobalOptions, embedder_options, workers_option
+
+
+@click.command(cls=Command)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--as", "name", metavar="NAME", help="What the one PATH is called in the graph; else its own name.")
+@click.option(
+    "--include", metavar="PATTERN", multiple=True, help="Only files that match, as in .gitignore. Repeatable."
+)
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="No files that match, as in .gitignore. Repeatable.")
+@embedder_options
+@workers_option
+@click.option("--rehash", is_flag=True, help="Read every file, also where size and time are unchanged.")
+@click.option("--watch", is_flag=True, help="Go on following changes until stopped.")
+@click.pass_obj
+def ingest(
+    options: GlobalOptions,
+    paths: tuple[Path, ...],
+    name: str | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    embedder: str | None,
+    embedder_url: str | None,
+    workers: int | None,
+    rehash: bool,
+    watch: bool,
+) -> int:
+    """Read files and folders into the graph.
+
+    Only what is new or changed costs anything, and what is gone from a folder goes from the graph. Makes the graph if
+    there is none. Without PATH: the roots of graphmill.toml. Stopped or killed, the same command goes on.
+    """
+    from orchestrator.cli.running import run
+    from orchestrator.cli.session import Session
+    from orchestrator.files.roots import Source
+    from orchestrator.job import Plan
+
+    session = Session.begin(
+        options,
+        roots=paths,
+        include=include,
+        exclude=exclude,
+        embedder=embedder,
+        embedder_url=embedder_url,
+        workers=workers,
+    )
+    settings = session.settings
+    _check(settings.roots, name)
+    plan = Plan(
+        sources=[
+            Source(path=path, name=name, include=settings.include, exclude=settings.exclude) for path in settings.roots
+        ],
+        embedder=session.embedder(),
+        workers=settings.workers,
+        rehash=rehash,
+        watch=watch,
+    )
+    return run(options, session, plan, create=True, until_stopped=watch)
+
+
+def _check(roots: Sequence[Path], name: str | None) -> None:
+    if not roots:
+        raise click.UsageError("there is nothing to read: give a PATH, or roots in graphmill.toml")
+    if name is not None and len(roots) > 1:
+        raise click.UsageError(f"--as names one PATH, and there are {len(roots)}")

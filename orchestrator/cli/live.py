@@ -1,0 +1,145 @@
+"""What a person sees while a job runs, all of it on standard error: bars on a terminal, else a line now and then.
+
+Shows what the job counts and where the graph stands. A graph that cannot be asked just now stops the picture and not
+the job.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Protocol
+
+from graph_stores.errors import GraphmillError
+from graph_stores.protocol import Store
+from orchestrator.cli.text import duration, pace, printable
+from orchestrator.job import Job
+from orchestrator.progress import Standing, read_standing
+from orchestrator.tally import Tally
+
+_STAGES = (("parse", "parsed"), ("link", "linked"), ("embed", "embedded"))
+# Counting a large graph may take most of a second: then it is asked less often, for the job's sake.
+_SHARE = 10
+
+
+class View(Protocol):
+    every: float
+
+    def say(self, text: str) -> None: ...
+
+    def show(self, tally: Tally, standing: Standing) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Lines:
+    """One line every few seconds, and none while nothing changes."""
+
+    every = 5.0
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def say(self, text: str) -> None:
+        # Whoever listened may have gone away (| head), which is no reason to stop working.
+        with suppress(BrokenPipeError):
+            print(printable(text), file=sys.stderr, flush=True)
+
+    def show(self, tally: Tally, standing: Standing) -> None:
+        line = _line(tally, standing)
+        if line != self._last:
+            self.say(line)
+        self._last = line
+
+    def close(self) -> None:
+        pass
+
+
+class Bars:
+    """A bar for each stage, redrawn in place; gone when the job ends."""
+
+    every = 0.5
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[told]}"),
+            console=Console(stderr=True, highlight=False, markup=False, emoji=False),
+            transient=True,
+        )
+        self._tasks = {name: self._bars.add_task(name, total=None, told="") for name in ("read", *dict(_STAGES))}
+        self._bars.start()
+
+    def say(self, text: str) -> None:
+        self._bars.console.print(printable(text))
+
+    def show(self, tally: Tally, standing: Standing) -> None:
+        unchanged = f", {tally.unchanged:,} unchanged" if tally.unchanged else ""
+        self._draw("read", tally.read, tally.read, f"{tally.read:,} files{unchanged}")
+        for name, attribute in _STAGES:
+            done: int = getattr(tally, attribute)
+            total = done + standing.stages[name].remaining
+            told = [f"{done:,} of {total:,}", *_pace_and_outlook(standing, name)]
+            self._draw(name, done, total, " · ".join(told))
+
+    def close(self) -> None:
+        self._bars.stop()
+
+    def _draw(self, name: str, done: int, total: int, told: str) -> None:
+        # A bar of nothing would look like one that waits.
+        self._bars.update(self._tasks[name], completed=done or 1, total=total or 1, told=told)
+
+
+@contextmanager
+def open_view() -> Iterator[View]:
+    view: View = Bars() if sys.stderr.isatty() else Lines()
+    try:
+        yield view
+    finally:
+        view.close()
+
+
+@asynccontextmanager
+async def following(view: View, job: Job, store: Store) -> AsyncIterator[None]:
+    """Keep the view up to date for as long as the block lasts."""
+    task = asyncio.create_task(_follow(view, job, store), name="progress")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _follow(view: View, job: Job, store: Store) -> None:
+    pause = view.every
+    while True:
+        await asyncio.sleep(pause)
+        began = time.monotonic()
+        try:
+            view.show(job.tally, await read_standing(store))
+        except GraphmillError as error:
+            # The job hears of it as well, and decides.
+            view.say(f"cannot tell where the graph stands: {error.message}")
+        pause = max(view.every, _SHARE * (time.monotonic() - began))
+
+
+def _line(tally: Tally, standing: Standing) -> str:
+    parts = [f"read {tally.read:,}"]
+    for name, attribute in _STAGES:
+        done: int = getattr(tally, attribute)
+        to_go = [f"{remaining:,} to go"] if (remaining := standing.stages[name].remaining) else []
+        if done or to_go:
+            parts.append(", ".join([f"{attribute} {done:,}", *to_go, *_pace_and_outlook(standing, name)]))
+    return " · ".join(parts)
+
+
+def _pace_and_outlook(standing: Standing, name: str) -> list[str]:
+    stage = standing.stages[name]
+    told = [pace(stage.rate)] if stage.rate and stage.remaining else []
+    return [*told, f"about {duration(stage.eta)}"] if stage.eta else told

@@ -1,0 +1,129 @@
+"""One job from the command line: the store made ready, progress shown, signals heard, the end told.
+
+Owns what a signal and an exit code mean. Does none of the work.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import click
+
+from graph_stores import check_schema
+from graph_stores.errors import StoreOwned
+from graph_stores.protocol import SchemaStatus, Store
+from orchestrator.cli.live import View, following, open_view
+from orchestrator.cli.options import GlobalOptions
+from orchestrator.cli.session import Session
+from orchestrator.cli.summary import document, sentences
+from orchestrator.cli.text import dumps
+from orchestrator.job import Job, Plan, Report
+
+STOPPING = "stopping: finishing what is in flight; press Ctrl-C again to stop at once"
+# A command that only asks owns an embedded graph for a moment, too short to be a reason to give up.
+_PATIENCE = 2.0
+_PAUSE = 0.1
+# One wish may come as two signals: `timeout` sends it to the process, and again to the process group.
+_SAME = 0.25
+
+
+def run(options: GlobalOptions, session: Session, plan: Plan, *, create: bool, until_stopped: bool) -> int:
+    """Run the job to its end and tell what it did; returns the exit code."""
+    ended = asyncio.run(_run(session, plan, create=create))
+    report = ended.report
+    if options.json:
+        click.echo(dumps(document(report)))
+    else:
+        click.echo("\n".join(sentences(report, ended.skipped, options.graphmill, until_stopped=until_stopped)))
+    if report.stopped and ended.signal and not until_stopped:
+        return 128 + ended.signal
+    return 1 if report.standing.in_error else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    report: Report
+    signal: int | None
+    skipped: Mapping[str, int]
+
+
+async def _run(session: Session, plan: Plan, *, create: bool) -> _Ended:
+    store = await _store_to_own(session, create=create)
+    try:
+        if create:
+            await _make_schema(store)
+        report, number = await _run_on(store, plan)
+        skipped = await store.ask("skipped")
+    finally:
+        await store.close()
+    return _Ended(report=report, signal=number, skipped={reason: int(count) for reason, count in skipped.rows})
+
+
+async def _run_on(store: Store, plan: Plan) -> tuple[Report, int | None]:
+    with open_view() as view:
+        job = Job(store, plan, say=view.say)
+        with _heard(job, view) as stopping:
+            async with following(view, job, store):
+                report = await job.run()
+    return report, stopping.signal
+
+
+async def _store_to_own(session: Session, *, create: bool) -> Store:
+    give_up = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return await session.open(create=create)
+        except StoreOwned:
+            if time.monotonic() > give_up:
+                raise
+            await asyncio.sleep(_PAUSE)
+
+
+async def _make_schema(store: Store) -> None:
+    """Where the graph is new, or was killed while it was made; whoever has something in it decides by `init`."""
+    status = await store.schema()
+    if status.found != status.newest and not await _holds_anything(store, status):
+        status = await store.migrate()
+    check_schema(status, store.url)
+
+
+async def _holds_anything(store: Store, status: SchemaStatus) -> bool:
+    return bool((await store.ask("used" if status.found is None else "inhabited")).rows)
+
+
+class _Stopping:
+    """What a signal does: the first asks the job to end well, the second ends the process, which is safe too."""
+
+    def __init__(self, job: Job, view: View) -> None:
+        self.signal: int | None = None
+        self._heard_at = 0.0
+        self._job = job
+        self._view = view
+
+    def hear(self, number: int) -> None:
+        if self.signal is None:
+            self.signal, self._heard_at = number, time.monotonic()
+            self._job.stop()
+            self._view.say(STOPPING)
+        elif time.monotonic() - self._heard_at > _SAME:
+            self._view.close()
+            # Not an exception: nothing is to be tidied up, as after a kill.
+            os._exit(128 + number)
+
+
+@contextmanager
+def _heard(job: Job, view: View) -> Iterator[_Stopping]:
+    stopping = _Stopping(job, view)
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
+        loop.add_signal_handler(number, stopping.hear, number)
+    try:
+        yield stopping
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,80 @@
+"""`graphmill search`: the nodes whose text is nearest to what is asked."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.cli.options import Command, GlobalOptions, embedder_options
+
+if TYPE_CHECKING:
+    from graph_stores.protocol import Store
+    from orchestrator.cli.session import Session
+    from orchestrator.search import Found
+    from pipelines.embedding import EmbedderChoice
+
+
+@click.command(cls=Command)
+@click.argument("text")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many."
+)
+@click.option("--label", "labels", metavar="LABEL", multiple=True, help="Nodes with this label. Repeatable.")
+@click.option(
+    "--min-score", metavar="X", type=click.FloatRange(-1, 1), help="Nothing that is less alike; 1 is the same."
+)
+@click.option(
+    "--hops", metavar="N", type=click.IntRange(0, 3), default=0, help="Show the neighbours, so many steps away."
+)
+@embedder_options
+@click.pass_obj
+def search(
+    options: GlobalOptions,
+    text: str,
+    limit: int,
+    labels: tuple[str, ...],
+    min_score: float | None,
+    hops: int,
+    embedder: str | None,
+    embedder_url: str | None,
+) -> None:
+    """Find the nodes whose text is nearest to TEXT.
+
+    Best first, with the score, the place and a snippet. TEXT is embedded as the graph is, unless --embedder says
+    otherwise. Works while a job runs, and finds what is ready.
+    """
+    if not text.strip():
+        raise click.UsageError("there is nothing to search for: TEXT is empty")
+    import asyncio
+
+    from orchestrator.cli.session import Session
+    from orchestrator.cli.text import dumps
+    from orchestrator.search import search as nearest
+
+    session = Session.begin(options, embedder=embedder, embedder_url=embedder_url)
+
+    async def answer(store: "Store") -> "list[Found]":
+        from pipelines.embedding import open_embedder
+
+        model = await open_embedder(await _choice(session, store))
+        if model is None:
+            raise click.UsageError("the embedder none makes no vectors to search with; name another with --embedder")
+        try:
+            return await nearest(store, model, text, limit=limit, labels=labels, min_score=min_score, hops=hops)
+        finally:
+            await model.close()
+
+    found = asyncio.run(session.ask(answer))
+    if options.json:
+        click.echo(dumps([each.document() for each in found]))
+        return
+    from orchestrator.cli.listings import print_found
+
+    print_found(found)
+
+
+async def _choice(session: "Session", store: "Store") -> "EmbedderChoice":
+    """Whatever made the vectors of this graph, unless somebody said what to use."""
+    from pipelines.embedding import name_of
+
+    space = None if session.settings.is_given("embedder") else await store.vector_space()
+    return session.embedder(name_of(provider=space.provider, model=space.model) if space else None)

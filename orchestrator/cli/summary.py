@@ -1,0 +1,83 @@
+"""What is said at the end of a job: to a person in a few sentences, to a script as one document."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.cli.text import duration, printable
+from orchestrator.job import Report
+from orchestrator.states import State
+
+_SHOWN_REASONS = 5
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The shape that `ingest --json` and `worker --json` promise."""
+    tally = report.tally
+    return {
+        **report.standing.document(),
+        "read": tally.read,
+        "parsed": tally.parsed,
+        "embedded": tally.embedded,
+        "unchanged": tally.unchanged,
+        "deleted": tally.deleted,
+        "seconds": round(report.seconds, 3),
+        "stopped": report.stopped,
+        "left_out": [{"path": each.path, "reason": each.reason} for each in report.left_out],
+    }
+
+
+def sentences(report: Report, skipped: Mapping[str, int], graphmill: str, *, until_stopped: bool) -> list[str]:
+    """`skipped` counts the files whose text is not in the graph, by reason."""
+    left_out = Counter(each.reason for each in report.left_out)
+    return [
+        _deeds(report),
+        *_reasons("left out", left_out, "all of them: --json"),
+        *_reasons("without text", skipped, f"see: {graphmill} query --name skipped"),
+        *_end(report, graphmill, until_stopped=until_stopped),
+    ]
+
+
+def _end(report: Report, graphmill: str, *, until_stopped: bool) -> list[str]:
+    standing = report.standing
+    lines = [f"{_nodes(standing.in_error)} in error; see: {graphmill} errors"] if standing.in_error else []
+    if report.stopped and not until_stopped:
+        left = f" with {_nodes(standing.remaining)} left" if standing.remaining else ""
+        lines.append(f"stopped{left}: the same command goes on from here")
+    elif standing.remaining:
+        lines.append(f"{_nodes(standing.remaining)} not yet at rest; see: {graphmill} status")
+    elif ready := standing.states.get(State.READY):
+        lines.append(f'{_nodes(ready)} ready; next: {graphmill} search "…"')
+    return lines
+
+
+def _deeds(report: Report) -> str:
+    tally = report.tally
+    counts = {
+        "read": tally.read,
+        "parsed": tally.parsed,
+        "embedded": tally.embedded,
+        "unchanged": tally.unchanged,
+        "deleted": tally.deleted,
+    }
+    told = [f"{count:,} {deed}" for deed, count in counts.items() if count or deed == "read"]
+    return f"{', '.join(told)} in {_seconds(report.seconds)}"
+
+
+def _reasons(what: str, counts: Mapping[str, int], all_of_them: str) -> list[str]:
+    if not counts:
+        return []
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    lines = [f"  {count:,}  {printable(reason)}" for reason, count in ordered[:_SHOWN_REASONS]]
+    if more := ordered[_SHOWN_REASONS:]:
+        lines.append(f"  {sum(count for _, count in more):,}  for other reasons")
+    total = sum(counts.values())
+    return [f"{total:,} file{'' if total == 1 else 's'} {what} ({all_of_them}):", *lines]
+
+
+def _nodes(count: int) -> str:
+    return f"{count:,} node{'' if count == 1 else 's'}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else duration(seconds)
