@@ -1,0 +1,114 @@
+"""Which reader a file gets, and what is done when that reader does not get on with it: it is plain text then.
+
+Only a reason not to read a file at all leaves this module as an exception; no content can raise another.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from pipelines.files import kinds, reading
+from pipelines.files.kinds import Format
+from pipelines.files.model import CannotRead, Document
+from pipelines.files.text import parse_text
+
+Reader = Callable[[str, str], Document]
+
+_SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-\S+\s+)*)?([A-Za-z]+)[\d.]*(?:\s|$)")
+# The extension that stands for what an interpreter reads.
+_INTERPRETERS: Mapping[str, str] = MappingProxyType(
+    {"python": ".py", "pypy": ".py", "node": ".js", "nodejs": ".js", "deno": ".ts", "bun": ".ts", "ruby": ".rb"}
+)
+_HTML = re.compile(r"\s*(?:<!--[^<>]*-->\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+
+
+def parse(path: str, data: bytes) -> Document:
+    """Read a file by its name and, where that tells nothing, by how it begins. Raises CannotRead and nothing else."""
+    mime_type = kinds.mime_type(path)
+    match kinds.format_of(mime_type) or _format_of_bytes(data):
+        case Format.PDF:
+            from pipelines.files.office import parse_pdf
+
+            return parse_pdf(path, data)
+        case Format.DOCX:
+            from pipelines.files.office import parse_docx
+
+            return parse_docx(path, data)
+        case None:
+            return _parse_text(path, reading.decode(data), mime_type)
+        case found:
+            text = reading.decode(data)
+            return _or_plain(_reader(found), path, text, mime_type)
+
+
+def _parse_text(path: str, text: str, mime_type: str) -> Document:
+    """A file without a format of its own: source code in a language that is known, or any text."""
+    from pipelines.files.code.languages import language_of
+    from pipelines.files.code.parse import parse_code
+
+    hint = path if PurePosixPath(path).suffix else _hint(text)
+    if hint and (language := language_of(hint)):
+        return _or_plain(lambda path, text: parse_code(path, text, language), path, text, mime_type, language)
+    if mime_type == kinds.UNKNOWN and _HTML.match(text):
+        return _or_plain(_reader(Format.HTML), path, text, mime_type)
+    return _plain(path, text, mime_type, None)
+
+
+def _or_plain(reader: Reader, path: str, text: str, mime_type: str, language: str | None = None) -> Document:
+    """What the reader makes of a text; the text itself where it fails, or finds nothing in what does say something."""
+    try:
+        document = reader(path, text)
+    except Exception:  # noqa: BLE001 -- whatever a parser stumbles over, the text can be read as it stands
+        return _plain(path, text, mime_type, language)
+    return document if document.parts or not text.strip() else _plain(path, text, mime_type, language)
+
+
+def _plain(path: str, text: str, mime_type: str, language: str | None) -> Document:
+    known = kinds.TEXT if mime_type == kinds.UNKNOWN else mime_type
+    return parse_text(path, text, mime_type=known, language=language)
+
+
+def _reader(form: Format) -> Reader:
+    match form:
+        case Format.MARKDOWN:
+            from pipelines.files.markdown import parse_markdown
+
+            return parse_markdown
+        case Format.HTML:
+            from pipelines.files.html import parse_html
+
+            return parse_html
+        case Format.RESTRUCTURED:
+            from pipelines.files.restructured import parse_restructured
+
+            return parse_restructured
+        case Format.NOTEBOOK:
+            from pipelines.files.notebook import parse_notebook
+
+            return parse_notebook
+        case Format.TABLE:
+            from pipelines.files.tabular import parse_table
+
+            return parse_table
+        case Format.JSON:
+            from pipelines.files.structured import parse_json
+
+            return parse_json
+        case Format.JSON_LINES:
+            from pipelines.files.structured import parse_json_lines
+
+            return parse_json_lines
+        case _:
+            raise CannotRead(f"there is no reader of {form}")
+
+
+def _format_of_bytes(data: bytes) -> Format | None:
+    return Format.PDF if data.startswith(b"%PDF-") else None
+
+
+def _hint(text: str) -> str | None:
+    """A name that says what a script without one is written in."""
+    found = _SHEBANG.match(text[:200])
+    extension = _INTERPRETERS.get(found.group(1)) if found else None
+    return extension and f"script{extension}"

@@ -1,0 +1,86 @@
+"""What is said at the end of a job, and the line that is shown on the way."""
+
+import pytest
+
+from orchestrator.cli.live import Lines
+from orchestrator.cli.summary import document, sentences
+from orchestrator.job import Report
+from orchestrator.progress import Pace, Standing
+from orchestrator.tally import Tally
+from pipelines.files.walk import LeftOut
+
+
+def standing(states: dict[str, int], **stages: Pace) -> Standing:
+    return Standing(
+        store="kuzu:x",
+        project="p",
+        states=states,
+        labels={"File": states},
+        errors=[],
+        in_flight=0,
+        stuck=0,
+        rate=0.0,
+        stages={name: stages.get(name, Pace(remaining=0, rate=0.0)) for name in ("parse", "link", "embed")},
+    )
+
+
+def report(states: dict[str, int], *, stopped: bool = False, left_out: tuple[LeftOut, ...] = ()) -> Report:
+    tally = Tally(read=1200, parsed=3, embedded=40, deleted=1)
+    return Report(tally=tally, seconds=75.0, standing=standing(states), stopped=stopped, left_out=left_out)
+
+
+def told(states: dict[str, int], *, until_stopped: bool = False, stopped: bool = False) -> list[str]:
+    return sentences(report(states, stopped=stopped), {}, "graphmill", until_stopped=until_stopped)
+
+
+def test_what_was_done_is_told_and_what_was_not_is_left_out() -> None:
+    assert told({}) == ["1,200 read, 3 parsed, 40 embedded, 1 deleted in 1 min"]
+
+
+def test_the_end_says_what_to_do_next() -> None:
+    assert told({"ready": 1})[1:] == ['1 node ready; next: graphmill search "…"']
+    assert told({"ready": 7, "error": 2})[1:] == [
+        "2 nodes in error; see: graphmill errors",
+        '7 nodes ready; next: graphmill search "…"',
+    ]
+    assert told({"ready": 1, "linked": 1200}, stopped=True)[1:] == [
+        "stopped with 1,200 nodes left: the same command goes on from here"
+    ]
+    assert told({"ready": 1}, stopped=True)[1:] == ["stopped: the same command goes on from here"]
+    assert told({"linked": 2}, stopped=True, until_stopped=True)[1:] == [
+        "2 nodes not yet at rest; see: graphmill status"
+    ]
+
+
+def test_what_was_left_out_is_grouped_by_reason_the_most_frequent_first() -> None:
+    left_out = [LeftOut(path=f"{place}", reason=f"reason {place % 7}") for place in range(9)]
+    lines = sentences(report({}, left_out=tuple(left_out)), {"binary": 1}, "graphmill", until_stopped=False)
+    assert lines[1:] == [
+        "9 files left out (all of them: --json):",
+        "  2  reason 0",
+        "  2  reason 1",
+        "  1  reason 2",
+        "  1  reason 3",
+        "  1  reason 4",
+        "  2  for other reasons",
+        "1 file without text (see: graphmill query --name skipped):",
+        "  1  binary",
+    ]
+
+
+def test_the_document_has_the_keys_of_status_and_what_the_job_did() -> None:
+    found = document(report({"ready": 2}, stopped=True, left_out=(LeftOut(path="a", reason="b"),)))
+    assert (found["states"], found["read"], found["deleted"], found["seconds"]) == ({"ready": 2}, 1200, 1, 75.0)
+    assert (found["stopped"], found["left_out"]) == (True, [{"path": "a", "reason": "b"}])
+
+
+def test_a_line_is_not_repeated_while_nothing_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    lines, tally = Lines(), Tally(read=5, parsed=2)
+    halfway = standing({"pending": 3}, parse=Pace(remaining=3, rate=0.5), embed=Pace(remaining=4, rate=2.0))
+    for _ in range(2):
+        lines.show(tally, halfway)
+    lines.say("a file\x1b[2J is gone")
+    assert capsys.readouterr().err.splitlines() == [
+        "read 5 · parsed 2, 3 to go, 30 nodes/min, about 6 s · embedded 0, 4 to go, 2.0 nodes/s, about 2 s",
+        "a file\\u001b[2J is gone",
+    ]
