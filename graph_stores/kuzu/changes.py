@@ -115,7 +115,9 @@ class Changes(Statements):
     def _deletions(self, refs: Sequence[Ref]) -> None:
         for label, same in by(sorted(set(refs)), lambda ref: ref.label).items():
             self.tables.node(label)
-            self.each(label, "delete", [{"uuid": ref.uuid} for ref in same], _KEY, label=label)
+            rows = [{"uuid": ref.uuid} for ref in same]
+            for name in ("detach_out", "detach_in", "delete"):
+                self.each(label, name, rows, _KEY, label=label)
 
     def _unlinks(self, unlinks: Sequence[Unlink]) -> None:
         for (label, kind), same in by(unlinks, lambda each: (each.source.label, each.type)).items():

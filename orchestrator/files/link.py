@@ -231,6 +231,18 @@ class LinkFiles:
         gone = [piece for piece in index[entry.uuid].manifest.pieces if piece.uuid not in left]
         return await self._with_chunks([ref_of(piece) for piece in gone])
 
+    async def _parts(self, file: NodeRow) -> list[Ref]:
+        """Everything that was ever made of a file and is still there: as it was linked, and as it was parsed since."""
+        texts = [text for name in ("_manifest", "_draft") if (text := file.properties.get(name))]
+        manifests = [_loaded(text, file.uuid) for text in texts]
+        if None in manifests:
+            return [
+                Ref(label=label, uuid=uuid)
+                for label, uuid in (await self._store.ask("parts", {"file": file.uuid})).rows
+            ]
+        pieces = {piece.uuid: piece for manifest in manifests if manifest for piece in manifest.pieces}
+        return [ref_of(piece) for piece in pieces.values()]
+
     async def _with_chunks(self, parts: Sequence[Ref]) -> "_Gone":
         rows = await rows_of(self._store, parts)
         return _Gone(
@@ -243,7 +255,7 @@ class LinkFiles:
         for start in range(0, max(1, len(files)), _DELETED_AT_ONCE):
             some = files[start : start + _DELETED_AT_ONCE]
             rows = await rows_of(self._store, some)
-            parts = await self._with_chunks([part for row in rows for part in _parts(row)])
+            parts = await self._with_chunks([part for row in rows for part in await self._parts(row)])
             holding.used = time.monotonic()
             rewired = rewire(index, {file.uuid: None for file in some})
             unlinks, updates, edges = _changes(rewired)
@@ -284,13 +296,6 @@ def _loaded(text: str, file: str) -> Manifest | None:
     except (ValueError, TypeError):
         log.warning("what is remembered of file %s cannot be read; forget it and read it again", file)
         return None
-
-
-def _parts(file: NodeRow) -> list[Ref]:
-    """Everything that was ever made of a file and is still there: as it was linked, and as it was parsed since."""
-    texts = [text for name in ("_manifest", "_draft") if (text := file.properties.get(name))]
-    pieces = {piece.uuid: piece for text in texts for piece in load(text, file.uuid).pieces}
-    return [ref_of(piece) for piece in pieces.values()]
 
 
 def _result(node: NodeRow, draft: Manifest | None, entry: Entry | None, gone: _Gone) -> Result:

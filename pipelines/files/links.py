@@ -13,6 +13,9 @@ from pipelines.files.model import Reference, ReferenceKind
 # A name that a module only passes on is followed through so many modules.
 _LONGEST_CHAIN = 5
 FILE = "File"
+# A file that passes on everything of another says so under this name; code outside any scope goes by the other.
+_EVERYTHING = "*"
+_MODULE = "<module>"
 _ENDS = {
     ReferenceKind.LINK: frozenset({FILE, "MarkdownSection"}),
     ReferenceKind.USE: frozenset({"Scope"}),
@@ -93,15 +96,16 @@ class Index:
     def touched(self, entries: Iterable[Entry]) -> set[str]:
         """The files whose references may mean something else once these came, went or changed their names."""
         names = {(entry.root, alias) for entry in entries for alias in entry.manifest.aliases}
-        news = names
+        news, through = names, set[str]()
         for _ in range(_LONGEST_CHAIN):
             passing = {file for name in news for file in self._forwarding.get(name, ())}
+            through |= passing  # what such a file wants of itself may lead there too
             news = {
                 (entry.root, alias) for entry in map(self._entries.__getitem__, passing) for alias in _aliases(entry)
             }
             news -= names
             names |= news
-        return {file for name in names for file in self._wanting.get(name, ())}
+        return through | {file for name in names for file in self._wanting.get(name, ())}
 
     def found(self, file: str) -> dict[Spot, Found]:
         """What each node of the file refers to; a node that refers to nothing is left out."""
@@ -124,29 +128,39 @@ class Index:
 
     def _resolve(self, entry: Entry, reference: Reference) -> Spot | None:
         for want in reference.wants:
-            if meant := self._meant(entry, want, _LONGEST_CHAIN):
+            if meant := self._meant(entry, want):
                 spot = _end(*meant, reference.kind)
                 if spot is not None:
                     return spot
         return None
 
-    def _meant(self, entry: Entry, want: str, steps: int) -> tuple[Entry, Piece | None] | None:
-        alias, _, local = want.partition("#")
-        target = self._nearest(entry, alias) if alias else entry
-        if target is None:
-            return None
-        if not local:
-            return target, None
-        if piece := target.names.get(local):
-            return target, piece
-        if steps and local in target.manifest.forwards:
-            passed = (self._meant(target, each, steps - 1) for each in target.manifest.forwards[local])
-            return next(filter(None, passed), None)
+    def _meant(self, entry: Entry, want: str) -> tuple[Entry, Piece | None] | None:
+        """What a want means, followed level by level through the modules that only pass a name on."""
+        coming, seen = [(entry, want)], set()
+        for _ in range(_LONGEST_CHAIN + 1):
+            passed: list[tuple[Entry, str]] = []
+            for source, each in coming:
+                if (source.uuid, each) in seen:
+                    continue
+                seen.add((source.uuid, each))
+                alias, _, local = each.partition("#")
+                target = self._nearest(source, alias, local) if alias else source
+                if target is not None and (not local or local in target.names):
+                    return target, target.names[local] if local else None
+                if target is not None:
+                    passed += ((target, other) for other in _passed_on(target, local))
+            coming = passed
         return None
 
-    def _nearest(self, entry: Entry, alias: str) -> Entry | None:
-        """The file of that name; of several the one whose folder is nearest, and none where that is undecided."""
+    def _nearest(self, entry: Entry, alias: str, local: str) -> Entry | None:
+        """The file of that name; of several (a package may be many files) one that has the local name, or passes it on.
+
+        Of those it is the one whose folder is nearest, and none where that is undecided.
+        """
         named = self._by_alias.get((entry.root, alias), set())
+        if local and len(named) > 1:
+            known = {file for file in named if local in self._entries[file].names}
+            named = known or {file for file in named if _passed_on(self._entries[file], local)}
         if len(named) < 2:
             return next((self._entries[file] for file in named), None)
         near = sorted(((_shared(entry.path, self._entries[file].path), file) for file in named), reverse=True)
@@ -156,6 +170,21 @@ class Index:
         yield self._by_alias, set(entry.manifest.aliases)
         yield self._wanting, {alias for _, each in _references(entry) for alias in _named(each.wants)}
         yield self._forwarding, {alias for wants in entry.manifest.forwards.values() for alias in _named(wants)}
+
+
+def _passed_on(entry: Entry, local: str) -> list[str]:
+    """What a file passes on under a name: the name, the first step of a path, or everything of another file."""
+    forwards = {} if local == _MODULE else entry.manifest.forwards
+    head, dot, rest = local.partition(".")
+    wants = list(forwards.get(local, ()))
+    if dot:
+        wants += (_step(want, rest) for want in forwards.get(head, ()))
+    return wants + [f"{alias}#{local}" for alias in forwards.get(_EVERYTHING, ())]
+
+
+def _step(want: str, rest: str) -> str:
+    alias, _, local = want.partition("#")
+    return f"{alias}#{rest}" if local in ("", _MODULE) else f"{alias}#{local}.{rest}"
 
 
 def _aliases(entry: Entry) -> tuple[str, ...]:

@@ -141,3 +141,10 @@ def shared_mill(cli: Cli, embedder: PacedEmbedder, neo4j_server: Any) -> Iterato
     """A folder to be ingested into a graph that many processes work on."""
     with mill_of(cli, embedder, neo4j_server) as mill:
         yield mill
+
+
+@pytest.fixture
+def mill_on(request: pytest.FixtureRequest) -> Mill:
+    """Either of them, by the name of its engine."""
+    mill: Mill = request.getfixturevalue({"kuzu": "mill", "neo4j": "shared_mill"}[request.param])
+    return mill

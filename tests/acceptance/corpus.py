@@ -3,10 +3,7 @@
 from pathlib import Path
 from random import Random
 
-_WORDS = (
-    "river stone mill wheel grain flour water sluice miller barn harvest bread oven field sack cart horse bridge"
-    " meadow willow heron otter lantern rope pulley gear axle hopper bran rye barley oats spelt chaff sieve"
-).split()
+_WORDS = ("river", "stone", "mill", "wheel", "grain", "flour", "water", "sluice", "barn", "harvest", "bread", "oven")
 _SHARED = "The same words stand under this heading on many pages, and are embedded once.\n"
 
 

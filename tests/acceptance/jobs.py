@@ -49,6 +49,14 @@ def eventually(found: Callable[[], T], what: str, *, deadline: float = DEADLINE)
     return answer
 
 
+@dataclass(slots=True)
+class Sent:
+    """One request of a job."""
+
+    texts: list[str]
+    answered: bool = False
+
+
 @dataclass(kw_only=True)
 class PacedEmbedder(EmbeddingServer):
     """Answers for so many texts as it is let, and keeps every further request waiting.
@@ -59,19 +67,19 @@ class PacedEmbedder(EmbeddingServer):
     allowed: int | None = None
     free: tuple[str, ...] = (PROBE,)
     away: bool = False
-    answered: list[str] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
     probed: threading.Event = field(default_factory=threading.Event)
     asked: threading.Event = field(default_factory=threading.Event)
     holding: threading.Event = field(default_factory=threading.Event)
+    replied: threading.Event = field(default_factory=threading.Event)
     _gate: asyncio.Future[bool] | None = None
 
     def allow(self, texts: int | None) -> None:
-        """Answer for so many texts and no more; None lets everything pass."""
+        """From now on answer for so many texts and no more; what waits for more stays. None lets everything pass."""
         self.allowed = texts
-        for event in (self.probed, self.asked, self.holding):
+        for event in (self.probed, self.asked, self.holding, self.replied):
             event.clear()
-        if texts is None:
-            self._let_go(answered=True)
+        self._let_go(answered=True)
 
     def drop(self) -> None:
         """What is kept waiting belongs to a process that is dead: be done with it."""
@@ -87,12 +95,16 @@ class PacedEmbedder(EmbeddingServer):
     def start_over(self) -> None:
         """As if nobody had ever asked."""
         self.forget()
-        self.answered.clear()
+        self.sent.clear()
         self.allow(None)
+
+    @property
+    def answered(self) -> set[str]:
+        return {text for sent in self.sent if sent.answered for text in sent.texts}
 
     def embedded_again(self) -> list[str]:
         """Each text as often as it was sent without need."""
-        counted = Counter(text for text in self.texts if not self.is_free([text]))
+        counted = Counter(text for sent in self.sent for text in sent.texts)
         return list((counted - Counter(set(counted))).elements())
 
     def _let_go(self, *, answered: bool) -> None:
@@ -104,25 +116,28 @@ class PacedEmbedder(EmbeddingServer):
             self._gate = None
             gate.set_result(answered)
 
-    async def _may_pass(self, count: int) -> bool:
-        if self.allowed is None or count <= self.allowed:
-            return True
-        self._gate = self._gate or asyncio.get_running_loop().create_future()
-        self.holding.set()
-        return await asyncio.shield(self._gate)
+    async def _may_pass(self, texts: list[str]) -> bool:
+        while self.allowed is not None and len(texts) > self.allowed:
+            self._gate = self._gate or asyncio.get_running_loop().create_future()
+            self.holding.set()
+            if not await asyncio.shield(self._gate):
+                return False
+        if self.allowed is not None:
+            self.allowed -= len(texts)
+        return True
 
     async def _answer(self, request: web.Request, texts: list[str], scripted: Scripted) -> web.StreamResponse:
         if self.is_free(texts):
             self.probed.set()
             return await super()._answer(request, texts, scripted)
+        sent = Sent(texts)
+        self.sent.append(sent)
         self.asked.set()
-        if self.away or not await self._may_pass(len(texts)):
+        if not await self._may_pass(texts) or self.away:
             return web.Response(status=503, headers={"Retry-After": "1"}, body=b"away")
-        if self.allowed is not None:
-            self.allowed -= len(texts)
         answer = await super()._answer(request, texts, scripted)
-        if answer.status == 200:
-            self.answered += texts
+        sent.answered = answer.status == 200
+        self.replied.set()
         return answer
 
 
@@ -159,6 +174,11 @@ class Running:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+
+    @property
+    def was_killed(self) -> bool:
+        """It did not end by itself before."""
+        return self.process.returncode == -signal.SIGKILL
 
     def end(self, code: int | None = 0, *, deadline: float = DEADLINE) -> Ended:
         """Wait until it ends by itself."""
@@ -235,9 +255,9 @@ class Mill:
         )
 
     def most_tries(self) -> int:
-        """The most that any node lost; one that succeeds has lost nothing."""
+        """The most that any node has failed; one that succeeds has failed nothing."""
         [[tries]] = self.ask("MATCH (n) WHERE n.projectId = $project RETURN max(n._retryCount) AS tries")
-        return int(tries)
+        return int(tries or 0)
 
     def picture(self) -> Picture:
         return self.with_store(picture, share=False)

@@ -68,10 +68,12 @@ def test_what_is_ignored_is_not_even_looked_at(mill: Mill) -> None:
     write(mill, "a.md", "# A\n\nwords\n")
     write(mill, "build/old.txt", "made\n")
     job = followed(mill)
-    for number in range(100):
-        write(mill, f"build/{number}.txt", "made\n")
-        write(mill, "mill.log", f"line {number}\n")
-    # A command takes longer than changes are gathered.
-    assert sum(mill.cli("status", "--json").json["labels"]["File"].values()) == 2
+    for _ in range(2):
+        for number in range(100):
+            write(mill, f"build/{number}.txt", "made\n")
+            write(mill, "mill.log", f"line {number}\n")
+        # A command takes longer than changes are gathered.
+        assert sum(mill.cli("status", "--json").json["labels"]["File"].values()) == 2
     job.hears(signal.SIGTERM)
-    assert job.end().json["read"] == 2
+    # Once at the start, and once when the watch began.
+    assert job.end().json["read"] <= 4

@@ -134,7 +134,7 @@ def _seconds(work: Any) -> float:
 
 
 def main(engine: str, folder: str | None = None) -> None:
-    setattr(jobs, "open_embedder", _cheap)
+    jobs.open_embedder = _cheap  # type: ignore[attr-defined, assignment]
     with tempfile.TemporaryDirectory() as place:
         if folder is None:
             write_pages(Path(place), PAGES)

@@ -17,6 +17,7 @@ from graph_stores.protocol import Store
 from orchestrator import states, worker
 from orchestrator.embed import EmbedTexts
 from orchestrator.files import link
+from orchestrator.files.forget import forget
 from orchestrator.files.link import HOLD, LinkFiles
 from orchestrator.files.parse import ParseFiles
 from orchestrator.lifecycle import Lifecycle, Result
@@ -216,7 +217,7 @@ async def test_nothing_is_deleted_on_the_strength_of_links_that_are_not_committe
     await assert_equal_to_a_rebuild(mill, store)
 
 
-@HERE
+@HERE_AND_ON_A_SERVER
 async def test_what_cannot_be_read_back_is_the_error_of_its_own_file_and_forgetting_it_helps(
     mill: Mill, store: Store, folder: Folder
 ) -> None:
@@ -228,6 +229,9 @@ async def test_what_cannot_be_read_back_is_the_error_of_its_own_file_and_forgett
     found = await picture(store)
     assert found.states("File") == {"a.md": "ready", "b.md": "error", "c.py": "ready"}
     assert found.of("File")["b.md"]["_errorType"] == "parse"
+    await forget(store, "notes/b.md")
+    await mill.run()
+    await assert_equal_to_a_rebuild(mill, store)
 
 
 @HERE

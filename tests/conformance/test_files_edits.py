@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from graph_stores.protocol import Store
+from orchestrator.embed import TOO_SHORT
 from orchestrator.files.forget import forget
 from orchestrator.files.roots import RootMissing, Source
 from orchestrator.lifecycle import Lifecycle
@@ -104,7 +105,6 @@ async def test_a_section_that_moves_keeps_its_vector(mill: Mill, folder: Folder,
 @pytest.mark.parametrize(
     "guide",
     [
-        "# Guide\n\nWhere it begins.\n\n## Install\n\n---\n\n## Use\n\nTurn the wheel.\n",
         "# Guide\n\nWhere it begins.\n\n## Install\n\nPut it there.\n\n### Use\n\nTurn the wheel.\n",
         "# Guide\n\nWhere it begins.\n\n# Install\n\nPut it there.\n\n## Use\n\nTurn the wheel.\n",
         "# Guide\n\nWhere it begins.\n\n## Use\n\nTurn the wheel.\n\n## Install\n\nPut it there.\n",
@@ -112,7 +112,7 @@ async def test_a_section_that_moves_keeps_its_vector(mill: Mill, folder: Folder,
         f"# Guide\n\n{'Where it begins, and begins again. ' * 150}\n\n## Install\n\nPut it there.\n",
         "",
     ],
-    ids=["nothing but signs", "deeper", "less deep", "other order", "further down", "longer than a vector", "empty"],
+    ids=["deeper", "less deep", "other order", "further down", "longer than a vector", "empty"],
 )
 async def test_a_page_is_after_an_edit_and_back_what_it_would_be_if_it_were_new(
     mill: Mill, folder: Folder, guide: str
@@ -124,7 +124,20 @@ async def test_a_page_is_after_an_edit_and_back_what_it_would_be_if_it_were_new(
     await assert_equal_to_a_rebuild(mill)
 
 
-@HERE_AND_ON_A_SERVER
+@HERE
+async def test_a_text_of_which_nothing_but_signs_is_left_loses_its_vector_and_gets_it_back(
+    mill: Mill, store: Store, folder: Folder
+) -> None:
+    for first, state in (("Words.", "ready"), ("***", "skip"), ("Words.", "ready"), ("***", "skip")):
+        folder.write("guide.md", f"{first}\n\n# Guide\n")
+        await mill.run()
+        preamble = (await picture(store)).of("MarkdownSection")["guide"]
+        assert (preamble["_state"], "embedding" in preamble) == (state, state == "ready")
+        assert preamble.get("_errorMessage") == (None if state == "ready" else TOO_SHORT)
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE
 async def test_edges_from_other_files_survive_a_rebuild_of_their_target(mill: Mill, folder: Folder) -> None:
     await mill.run()
     links = (await picture(mill.store)).links("LINKS_TO")
@@ -197,7 +210,7 @@ async def test_another_model_embeds_every_text_again_and_the_first_finds_its_own
     assert (quick.letters.given, quick.word_llama.given) == ([], [])
 
 
-@HERE_AND_ON_A_SERVER
+@HERE
 async def test_what_was_left_out_without_an_embedder_is_embedded_once_there_is_one(mill: Mill) -> None:
     await mill.run(NONE)
     without = await picture(mill.store)

@@ -20,7 +20,7 @@ MOST_CHILDREN_OF_ERROR = 3_000
 SECONDS_TO_PARSE = 5.0
 
 _BRACKETS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
-_CHUNK = 4096
+_CHUNK = 1024
 
 
 class TooOdd(Exception):
@@ -64,16 +64,22 @@ def check_tree(root: "Node") -> None:
         return
     size = root.end_byte - root.start_byte
     wrong = seen = 0
-    coming = [(root, False)]
+    coming = [root]
     while coming:
-        node, inside = coming.pop()
+        node = coming.pop()
         seen += 1
+        if node.is_error and node.child_count > MOST_CHILDREN_OF_ERROR:
+            raise TooOdd(f"{node.child_count} signs in a row make no sense")
         if node.is_error:
-            wrong += 0 if inside else node.end_byte - node.start_byte
-            if node.child_count > MOST_CHILDREN_OF_ERROR:
-                raise TooOdd(f"{node.child_count} signs in a row make no sense")
+            wrong += _senseless(node)
         if wrong * 2 > size:
             raise TooOdd(f"most of it makes no sense: {wrong} of {size} bytes")
         if seen > MOST_NODES_WITH_ERRORS:
             raise TooOdd(f"more than {MOST_NODES_WITH_ERRORS} errors")
-        coming += [(child, inside or node.is_error) for child in node.children if child.has_error]
+        coming += [child for child in node.children if child.has_error]
+
+
+def _senseless(error: "Node") -> int:
+    """The bytes of an error without the larger things in it, which were understood: whole functions, often."""
+    understood = sum(child.end_byte - child.start_byte for child in error.children if child.child_count)
+    return error.end_byte - error.start_byte - understood

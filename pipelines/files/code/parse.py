@@ -113,7 +113,7 @@ class _File:
             properties={
                 "kind": outermost.kind,
                 "signature": None,
-                "docstring": _docstring(outermost),
+                "docstring": _docstring(outermost, self.dialect),
                 "language": self.language,
             },
             names=(MODULE,),
@@ -146,7 +146,7 @@ class _File:
             properties={
                 "kind": scope.kind,
                 "signature": self._signature(scope),
-                "docstring": _docstring(scope),
+                "docstring": _docstring(scope, self.dialect),
                 "language": self.language,
             },
             names=self._names(scope),
@@ -188,10 +188,10 @@ def _passed_on(local: str, targets: tuple[Target, ...]) -> tuple[str, ...]:
     return tuple(target.alias if local == EVERYTHING else target.want() for target in targets)
 
 
-def _docstring(scope: Scope) -> str | None:
+def _docstring(scope: Scope, dialect: Dialect) -> str | None:
     """As the language has it inside the scope, or as the comment before it says."""
     if scope.doc is None:
-        return scope.comment or None
+        return scope.comment if dialect.comments_document else None
     doc = scope.doc.replace("\r\n", "\n")
     literal = _STRING.fullmatch(doc)
-    return cleandoc(literal[2] if literal else doc) or None
+    return cleandoc(literal[2] if literal else doc).strip() or None

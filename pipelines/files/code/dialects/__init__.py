@@ -56,6 +56,8 @@ class Dialect:
     has_functions: ClassVar[bool] = True
     # The kinds of scopes that go on in other files.
     shared: ClassVar[frozenset[str]] = frozenset()
+    # Whether the comment before a definition is its documentation.
+    comments_document: ClassVar[bool] = True
     # Files that stand for their folder.
     folder_files: ClassVar[frozenset[str]] = frozenset()
 

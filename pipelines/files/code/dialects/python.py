@@ -24,6 +24,7 @@ _SOURCE_FOLDERS = frozenset({"", "src", "lib", "python", "source"})
 
 class Python(Dialect):
     own = frozenset({"self", "cls"})
+    comments_document = False
     built_in = frozenset(dir(builtins))
     folder_files = frozenset({"__init__"})
 

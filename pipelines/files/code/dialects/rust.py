@@ -39,6 +39,8 @@ class Rust(Dialect):
         public = any(child.type == "visibility_modifier" for child in statement.children)
         tree = statement.child_by_field_name("argument")
         for path, local in _used(tree, place) if tree is not None else ():
+            if not path:  # `use *;` is everything of nothing
+                continue
             inside = 0 if path[0] != "super" else _depth(scope)  # the modules around, in this file
             targets = _targets(path[min(inside, path.count("super")) :] or ("self",), place, local == EVERYTHING)
             yield Binding(local=local, targets=targets, exported=public)
