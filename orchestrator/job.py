@@ -187,16 +187,19 @@ class Job:
         scanner = Scanner(self._lifecycle, self._linker, self.tally, own=self._own)
         await self._scan(scanner, roots, rehash=self._plan.rehash)
         if self._plan.watch:
+            self._say("watching for changes; Ctrl-C ends it")
             async for changed in changes(roots, own=self._own, stop=self._stop):
-                await self._scan(scanner, [root for root in changed if root.location.exists()])
+                await self._scan(scanner, [root for root in changed if root.location.exists()], counted=Tally())
         elif self._plan.drain:
             await self._rest()
         else:
             await self._stop.wait()
 
-    async def _scan(self, scanner: Scanner, roots: Sequence[Root], *, rehash: bool = False) -> None:
+    async def _scan(
+        self, scanner: Scanner, roots: Sequence[Root], *, rehash: bool = False, counted: Tally | None = None
+    ) -> None:
         """Until no file changed while it was in a worker's hands."""
-        left, counted = list(roots), self.tally
+        left, counted = list(roots), counted or self.tally
         while left:
             again: list[Root] = []
             for root in left:

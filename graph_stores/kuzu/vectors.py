@@ -26,7 +26,12 @@ class Vectors:
 
     def recall(self) -> None:
         """Know the project's space, so that a vector can be refused before it reaches the engine."""
-        self._known = self.space() if "GraphmillMeta" in self._engine.tables.nodes else None
+        if "GraphmillMeta" not in self._engine.tables.nodes:
+            self._known = None
+            return
+        if self._run("reshaped", {}):
+            self._end_reshaping()
+        self._known = self.space()
 
     def space(self) -> VectorSpace | None:
         return self._spaces().get(self._project)
@@ -56,7 +61,9 @@ class Vectors:
                     f"project {project} keeps vectors of {other.dimension} numbers here, these have {space.dimension}",
                     hint="an embedded graph holds vectors of one length: give this project a file of its own",
                 )
+        reshaped = any(self._engine.tables.dimension(label) not in (None, space.dimension) for label in labels)
         with self._engine.transaction("the vector space could not be set") as session:
+            session.run(cypher.load(DIALECT, "set_reshaped"), {"number": int(reshaped)})
             for label in labels:
                 self._make_room(session, label, space.dimension)
             text = json.dumps({"provider": space.provider, "model": space.model})
@@ -66,6 +73,14 @@ class Vectors:
             )
         self._engine.read_tables()
         self._known = space
+        if reshaped:
+            self._end_reshaping()
+
+    def _end_reshaping(self) -> None:
+        """With rows written between a dropped column and the next checkpoint, that checkpoint crashes the process."""
+        self._engine.checkpoint(wait=True)
+        with self._engine.transaction("the vector space could not be set") as session:
+            session.run(cypher.load(DIALECT, "set_reshaped"), {"number": 0})
 
     def search(self, vector: Sequence[float], limit: int, labels: Sequence[str], lookup: Lookup) -> list[Hit]:
         space = self.space()

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -56,7 +56,7 @@ async def _run(session: Session, plan: Plan, *, create: bool) -> _Ended:
     try:
         if create:
             await _make_schema(store)
-        report, number = await _run_on(store, plan)
+        report, number = await _run_on(store, replace(plan, embedder=await session.embedder_of(store)))
         skipped = await store.ask("skipped")
     finally:
         await store.close()

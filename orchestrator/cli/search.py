@@ -8,9 +8,7 @@ from orchestrator.cli.options import Command, GlobalOptions, embedder_options
 
 if TYPE_CHECKING:
     from graph_stores.protocol import Store
-    from orchestrator.cli.session import Session
     from orchestrator.search import Found
-    from pipelines.embedding import EmbedderChoice
 
 
 @click.command(cls=Command)
@@ -55,7 +53,7 @@ def search(
     async def answer(store: "Store") -> "list[Found]":
         from pipelines.embedding import open_embedder
 
-        model = await open_embedder(await _choice(session, store))
+        model = await open_embedder(await session.embedder_of(store))
         if model is None:
             raise click.UsageError("the embedder none makes no vectors to search with; name another with --embedder")
         try:
@@ -70,11 +68,3 @@ def search(
     from orchestrator.cli.listings import print_found
 
     print_found(found)
-
-
-async def _choice(session: "Session", store: "Store") -> "EmbedderChoice":
-    """Whatever made the vectors of this graph, unless somebody said what to use."""
-    from pipelines.embedding import name_of
-
-    space = None if session.settings.is_given("embedder") else await store.vector_space()
-    return session.embedder(name_of(provider=space.provider, model=space.model) if space else None)

@@ -48,6 +48,13 @@ class Session:
         settings = self.settings
         return EmbedderChoice(name=name or settings.embedder, url=settings.embedder_url, key=settings.embedder_key)
 
+    async def embedder_of(self, store: Store) -> "EmbedderChoice":
+        """The one that was asked for, or else the one that the graph was embedded with."""
+        from pipelines.embedding import name_of
+
+        space = None if self.settings.is_given("embedder") else await store.vector_space()
+        return self.embedder(name_of(provider=space.provider, model=space.model) if space else None)
+
     async def open(self, *, create: bool = False, share: bool = False) -> Store:
         """The store; with `share` it may be the owner of the database that answers."""
         return await graph_stores.open_store(

@@ -72,6 +72,8 @@ async def read_roots(store: Store) -> dict[str, Root]:
 def resolve(source: Source, known: Mapping[str, Root]) -> Root:
     """The root that a source is, known or new; refuses what is not there and what would be read twice."""
     check_rules(Rules(include=source.include, exclude=source.exclude))
+    if source.name is not None and (not source.name.strip() or "/" in source.name):
+        raise Misuse(f"{source.name!r} cannot be the name of a root", hint="give a name without /")
     location = source.path.expanduser().absolute()
     if not location.exists():
         raise _missing(location, known)

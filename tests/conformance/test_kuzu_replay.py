@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graph_stores import open_store
-from graph_stores.model import Batch, Edge, Ref
+from graph_stores.model import Batch, Edge, Ref, Vector, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import new_node
 from orchestrator.states import State
@@ -58,6 +58,36 @@ async def test_removing_a_file_with_its_sections_costs_nobody_else_an_edge_after
         assert await answers(copy) == before
     finally:
         await copy.close()
+
+
+@pytest.mark.parametrize("engine", ["kuzu", "ladybug"], indirect=True)
+@pytest.mark.parametrize("killed", [False, True], ids=["at once", "after a kill"])
+async def test_vectors_of_another_length_take_the_place_of_the_former_ones(
+    engine: str, killed: bool, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that follow a dropped column into the same checkpoint crash Kuzu, also when they follow after a kill."""
+    await write(store, "a", ["a1", "a2"])
+    await give_vectors(store, dimension=256)
+    await store.query("CHECKPOINT", {}, write=True)
+    if killed:
+        monkeypatch.setattr("graph_stores.kuzu.vectors.Vectors._end_reshaping", lambda _: None)
+        await store.use_vector_space(VectorSpace(provider="test", model="m", dimension=384))
+        monkeypatch.undo()
+        store = await reopened(store, engine, tmp_path)
+    await give_vectors(store, dimension=384)
+    await write(store, "b", ["b1"])
+    await store.close()
+    again = await open_store(store.url, project=store.project)
+    try:
+        assert len(await again.search([1.0] * 384, limit=10)) == 2
+    finally:
+        await again.close()
+
+
+async def give_vectors(store: Store, *, dimension: int) -> None:
+    await store.use_vector_space(VectorSpace(provider="test", model="m", dimension=dimension))
+    values = [float(number + 1) for number in range(dimension)]
+    await store.commit(Batch(vectors=[Vector(node=section(each), values=values) for each in ("a1", "a2")]))
 
 
 async def reopened(store: Store, engine: str, tmp_path: Path) -> Store:

@@ -58,15 +58,13 @@ async def test_heartbeats_keep_work_that_takes_far_longer_than_its_lease(store: 
 
     step = Scripted(script=hold)
     rival = Scripted()
-    async with (
-        working(around(lifecycle, heartbeat=counted), step, lease_seconds=LEASE, grace=60),
-        working(lifecycle, rival, lease_seconds=LEASE),
-    ):
+    async with working(around(lifecycle, heartbeat=counted), step, lease_seconds=LEASE, grace=60):
         await hold.begun.wait()
-        for _ in range(9):  # four of them make a lease
-            await beats.acquire()
-        hold.go_on.set()
-        await eventually(lambda: is_in(store, "f00000", "parsed"))
+        async with working(lifecycle, rival, lease_seconds=LEASE):
+            for _ in range(9):  # four of them make a lease
+                await beats.acquire()
+            hold.go_on.set()
+            await eventually(lambda: is_in(store, "f00000", "parsed"))
     assert (len(step.batches), rival.batches, step.committed) == (1, [], ["f00000"])
     assert not hold.cancelled.is_set()
 

@@ -1,0 +1,1 @@
+MERGE (m:GraphmillMeta {key: 'reshaped'}) SET m.number = $number
