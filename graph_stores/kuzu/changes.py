@@ -23,6 +23,7 @@ _LEASE = ("_leaseOwner", "_leaseToken", "_leaseUntil", "_notBefore")
 _NEW_TYPES = {"uuid": "STRING", "name": "STRING", "state": "STRING", "depth": "INT64"}
 # Below this, rows that are alike are cheaper among the odd ones than in a statement of their own.
 _WORTH_A_STATEMENT = 16
+_ENDS = {"source": "STRING", "target": "STRING"}
 _KEY = {"uuid": "STRING"}
 
 
@@ -116,8 +117,23 @@ class Changes(Statements):
         for label, same in by(sorted(set(refs)), lambda ref: ref.label).items():
             self.tables.node(label)
             rows = [{"uuid": ref.uuid} for ref in same]
-            for name in ("detach_out", "detach_in", "delete"):
-                self.each(label, name, rows, _KEY, label=label)
+            self._cut(label, [ref.uuid for ref in same])
+            self.each(label, "delete", rows, _KEY, label=label)
+
+    def _cut(self, label: str, uuids: list[str]) -> None:
+        """Remove every edge of the nodes."""
+        for kind, pairs in sorted(self.tables.pairs.items()):
+            for source, target in sorted(pair for pair in pairs if label in pair):
+                names = {"type": kind, "source": source, "target": target}
+                found: set[tuple[str, str]] = set()
+                for end, side in ((source, "edges_out"), (target, "edges_in")):
+                    if end == label:
+                        text = cypher.render(DIALECT, side, **names)
+                        rows = self.session.run(text, {"uuids": uuids, "project": self.project})
+                        found |= {(row[0], row[1]) for row in rows}
+                if found:
+                    ends = [{"source": each[0], "target": each[1]} for each in sorted(found)]
+                    self.each(source, "cut", ends, _ENDS, type=kind, source=source, target=target)
 
     def _unlinks(self, unlinks: Sequence[Unlink]) -> None:
         for (label, kind), same in by(unlinks, lambda each: (each.source.label, each.type)).items():

@@ -242,10 +242,7 @@ class Engine:
             self._reading().prepare(text, parameters)
 
     def run_guarded(self, text: str, parameters: Mapping[str, Value], *, timeout: float) -> Rows:
-        """A statement outside of a transaction, which may checkpoint in the middle or write past the log.
-
-        The checkpoint after it makes durable what is not in the log.
-        """
+        """A statement outside of a transaction; the checkpoint after it makes durable what is not in the log."""
         answers: list[Rows] = []
 
         def work(session: Session) -> None:
@@ -263,15 +260,15 @@ class Engine:
         self._drop_writer()
         self._writing()
 
-    def checkpoint(self, *, wait: bool) -> bool:
+    def checkpoint(self, *, wait: bool, last: bool = False) -> bool:
         """Checkpoint under the guard unless somebody reads; with `wait`, when they are done."""
         with self._gate.closed(wait=wait) as alone:
             if alone:
                 text = cypher.load(DIALECT, "checkpoint")
-                self._guarded(lambda session: session.run(text, keep=False), "the checkpoint failed")
+                self._guarded(lambda session: session.run(text, keep=False), "the checkpoint failed", last=last)
             return alone
 
-    def _guarded(self, work: Callable[[Session], object], doing: str) -> None:
+    def _guarded(self, work: Callable[[Session], object], doing: str, *, last: bool = False) -> None:
         """Under the guard; where it fails, the database is opened again from the copy."""
         session = self._writing()
         session.set_timeout(_LONG)
@@ -282,6 +279,8 @@ class Engine:
         except Exception as error:
             self._reopen()
             raise translate(error, doing) from error
+        if not last:  # where edges had been deleted, the next look at them after a checkpoint may crash the engine
+            self._reopen()
 
     def _begin(self, doing: str) -> Session:
         try:

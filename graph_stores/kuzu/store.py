@@ -259,7 +259,7 @@ class EmbeddedStore:
             if self._engine.is_open and guard.log_size() > (
                 0 if guard.file_size() < self._log_limit else self._log_limit // 64
             ):
-                self._engine.checkpoint(wait=True)
+                self._engine.checkpoint(wait=True, last=True)
         finally:
             try:
                 self._engine.close()

@@ -1,16 +1,18 @@
 """What interrupts a job half way: a person, a supervisor, an embedder that is away. The same command then goes on."""
 
+import asyncio
 import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 import pytest
-from neo4j_server import Neo4jServer
 
 from orchestrator.cli.running import STOPPING
+from tests.conformance.neo4j_proxy import Proxy, proxy_to
 from tests.conformance.pictures import differences
 
-from .conftest import Cli
 from .corpus import write_corpus
-from .jobs import BATCH, CALLS, DEADLINE, Mill, PacedEmbedder, Running, mill_of
+from .jobs import BATCH, CALLS, DEADLINE, Mill, Running, eventually
 
 SOME = 40
 
@@ -69,19 +71,53 @@ def test_a_job_waits_for_an_embedder_that_is_away_and_blames_no_text(mill: Mill,
     assert (standing.in_error, standing.remaining) == (0, 0)
 
 
-def test_a_job_goes_on_by_itself_when_neo4j_was_killed_and_started_again(
-    cli: Cli, embedder: PacedEmbedder, private_neo4j: Neo4jServer
-) -> None:
-    with mill_of(cli, embedder, private_neo4j, keeps=True) as mill:
-        write_corpus(mill.root, pages=4, modules=2)
-        embedder.allow(0)
-        job = mill.ingest("--json")
-        # A server that has just started answers everything slowly once.
-        assert embedder.holding.wait(2 * DEADLINE)
-        private_neo4j.kill()
-        embedder.allow(None)
-        private_neo4j.start()
-        ended = job.end(deadline=2 * DEADLINE).json
-        assert ended["states"] == {"ready": ended["total"]}
-        assert ended["embedded"] == sum(ended["labels"][label]["ready"] for label in ("MarkdownSection", "Scope"))
-        assert mill.most_tries() == 0
+@dataclass(slots=True, kw_only=True)
+class Line:
+    """A wire to the server that is cut for a while: who calls then is hung up on, and counted."""
+
+    proxy: Proxy
+    is_cut: bool = False
+    refused: int = 0
+    port: int = 0
+
+    def cut(self) -> None:
+        self.is_cut = True
+        for wire in self.proxy.wires:
+            wire.cancel()
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.is_cut:
+            self.refused += 1
+            writer.close()
+        else:
+            await self.proxy.serve(reader, writer)
+
+
+@pytest.fixture
+async def line(shared_mill: Mill) -> AsyncIterator[Line]:
+    async with proxy_to(shared_mill.url) as proxy:
+        line = Line(proxy=proxy)
+        server = await asyncio.start_server(line.answer, "127.0.0.1", 0)
+        line.port = server.sockets[0].getsockname()[1]
+        try:
+            yield line
+        finally:
+            server.close()
+            line.cut()
+            await server.wait_closed()
+
+
+async def test_a_job_goes_on_by_itself_when_the_server_can_be_reached_again(shared_mill: Mill, line: Line) -> None:
+    mill, embedder = shared_mill, shared_mill.embedder
+    write_corpus(mill.root, pages=4, modules=2)
+    embedder.allow(0)
+    job = mill.start("ingest", str(mill.root), "--json", "--store", f"bolt://127.0.0.1:{line.port}")
+    assert await asyncio.to_thread(embedder.holding.wait, DEADLINE)
+    line.cut()
+    embedder.allow(None)
+    await asyncio.to_thread(eventually, lambda: line.refused > 5, "the job calls again and again")
+    line.is_cut = False
+    ended = (await asyncio.to_thread(job.end)).json
+    assert ended["states"] == {"ready": ended["total"]}
+    assert ended["embedded"] == sum(ended["labels"][label]["ready"] for label in ("MarkdownSection", "Scope"))
+    assert await asyncio.to_thread(mill.most_tries) == 0

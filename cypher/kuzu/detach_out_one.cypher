@@ -1,1 +1,0 @@
-MATCH (n:%label%)-[r]->() WHERE n.uuid = $uuid AND n.projectId = $project DELETE r
