@@ -25,7 +25,6 @@ _QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|//[^\n]*|/\*.*?\*/
 _UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
 # What may share a transaction; everything else checkpoints, writes past the log, or is accepted outside of one only.
 _TRANSACTIONAL = re.compile(r"(MATCH|OPTIONAL|UNWIND|WITH|RETURN|MERGE|LOAD\s+FROM|CREATE\s*\()", re.IGNORECASE)
-_DETACH = re.compile(r"\bDETACH\b", re.IGNORECASE)
 _OURS = re.compile(r"(BEGIN|COMMIT|ROLLBACK)\b", re.IGNORECASE)
 
 
@@ -71,9 +70,6 @@ class Queries:
             with self._engine.transaction("the query failed") as session:
                 session.set_timeout(timeout)
                 rows = session.run(text, bindable(parameters), keep=False)
-            if _DETACH.search(_QUOTED.sub("", text)):
-                # Replayed from the log, it may take edges of other nodes away: see cypher/kuzu/detach_out_many.cypher.
-                self._engine.checkpoint(wait=True)
             return _table(rows)
         except GraphmillError as error:
             cause = error.__cause__
