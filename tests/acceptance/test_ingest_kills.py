@@ -98,6 +98,7 @@ def check_that_kills_change_nothing(mill: Mill, rounds: int) -> None:
     assert differences(found, undisturbed(mill)) == []
 
 
+@pytest.mark.timeout(900)  # a minute, where nothing else runs
 @pytest.mark.parametrize("mill_on", ["kuzu", "neo4j"], indirect=True)
 def test_killed_over_and_over_an_ingest_ends_as_an_undisturbed_one(mill_on: Mill) -> None:
     check_that_kills_change_nothing(mill_on, rounds=5)
