@@ -78,7 +78,7 @@ def test_only_its_own_user_may_ask_the_owner(mill: Mill, half_way: Running) -> N
 
 
 async def test_what_is_asked_over_and_over_while_texts_become_ready_never_goes_back(
-    mill: Mill, half_way: Running, record_property: Callable[[str, object], None]
+    mill: Mill, half_way: Running, record_testsuite_property: Callable[[str, object], None]
 ) -> None:
     store = await open_store(mill.url, project=mill.project, share=True)
     seen: list[int] = []
@@ -93,4 +93,4 @@ async def test_what_is_asked_over_and_over_while_texts_become_ready_never_goes_b
         await store.close()
     await asyncio.to_thread(half_way.end)
     assert seen == sorted(seen)
-    record_property("95 of 100 answers came within seconds", statistics.quantiles(seconds, n=20)[-1])
+    record_testsuite_property("95 of 100 answers came within seconds", statistics.quantiles(seconds, n=20)[-1])

@@ -101,6 +101,10 @@ class Folder:
                 folder.rmdir()
 
 
+# One, because the grammars of source code are not made for several threads: in a pool each process has its own.
+_PARSER = ThreadPoolExecutor(1, thread_name_prefix="parser")
+
+
 class InProcess(Generic[T, R]):
     """Does what a pool does, without the second that it takes a process to start."""
 
@@ -110,7 +114,7 @@ class InProcess(Generic[T, R]):
     async def start(self) -> None: ...
 
     async def run(self, task: T) -> R:
-        return await asyncio.to_thread(self._work, task)
+        return await asyncio.get_running_loop().run_in_executor(_PARSER, self._work, task)
 
     async def close(self) -> None: ...
 
