@@ -4,6 +4,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,20 +28,25 @@ class Victim:
     def run(self, die_at: str = "-", *, close: bool = False, kill_after: tuple[str, float] | None = None) -> None:
         """Run until it dies of itself, or kill it some seconds after it printed a line."""
         command = [sys.executable, "-m", "tests.conformance.kill_writer", self.engine, str(self.path), die_at]
-        process = subprocess.Popen(
-            command + ["close"] * close, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        for line in process.stdout:
-            self._note(line)
-            if kill_after and line.startswith(kill_after[0]):
-                time.sleep(kill_after[1])
+        with (
+            tempfile.TemporaryFile("w+") as errors,
+            subprocess.Popen(command + ["close"] * close, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+        ):
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    self._note(line)
+                    if kill_after and line.startswith(kill_after[0]):
+                        time.sleep(kill_after[1])
+                        process.kill()
+                        kill_after = None
+            except BaseException:
                 process.kill()
-                break
-        rest, errors = process.communicate()
-        for line in rest.splitlines():
-            self._note(line)
-        assert process.returncode in (-signal.SIGKILL, 0), errors
+                raise
+            process.wait()
+            errors.seek(0)
+            said = errors.read()
+        assert process.returncode in (-signal.SIGKILL, 0), said
         assert process.returncode or die_at == "-", f"the writer never came to {die_at!r}"
         self.kills += process.returncode != 0
 

@@ -71,15 +71,19 @@ async def test_a_claim_keeps_what_it_took_although_the_answer_was_lost(
     store: Store, wired: Store, proxy: Proxy, cut: Cut
 ) -> None:
     await write(store, nodes=files(10))
+    # On a slow machine the first of all claims, which the server has to plan, may take longer than any repetition may.
+    before = await claim(Lifecycle(store=wired), limit=2)
     proxy.cuts = [cut]
     rows = await claim(Lifecycle(store=wired), limit=4)
-    assert [row.uuid for row in rows] == [each.uuid for each in files(4)]
+    assert proxy.cuts == []
+    assert len(rows) == 4
     held = {row.uuid: row.lease for row in await store.nodes(Select(states=["parsing"]))}
-    assert held == {row.uuid: row.lease for row in rows}
+    assert held == {row.uuid: row.lease for row in before + rows}
 
 
 @pytest.mark.parametrize("cut", list(Cut), ids=lambda cut: cut.name.lower())
 async def test_a_hold_is_kept_although_the_answer_was_lost(store: Store, wired: Store, proxy: Proxy, cut: Cut) -> None:
+    assert await wired.hold("another", owner="me", seconds=HOUR)
     proxy.cuts = [cut]
     token = await wired.hold("scan", owner="me", seconds=HOUR)
     assert proxy.cuts == []
