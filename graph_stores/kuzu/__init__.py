@@ -10,6 +10,7 @@ from graph_stores.errors import Misuse, NotAStore, StoreNotFound, StoreOwned
 from graph_stores.kuzu.engine import Connect, Engine
 from graph_stores.kuzu.frontier import Clock
 from graph_stores.kuzu.guard import Guard, Step
+from graph_stores.kuzu.memory import use_few_arenas
 from graph_stores.kuzu.ownership import Ownership, is_owned_here, owner_of
 from graph_stores.kuzu.shared import PATIENCE, SharedStore, ask_to_leave
 from graph_stores.kuzu.store import DEFAULT_LOG_LIMIT, EmbeddedStore
@@ -94,6 +95,7 @@ async def _own(
     if not is_owned_here(path):  # else closing the file here would end the engine's own lock on it
         _check_path(path, name, create)
     ownership = Ownership.take(path, guest=give_way is not None)
+    use_few_arenas()
     _remove_unwritten(path, create)
     guard = Guard(path, step or (lambda _: None))
     # From here on the store answers for the ownership, also when it cannot be opened.

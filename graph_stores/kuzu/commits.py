@@ -9,6 +9,7 @@ from collections import Counter
 from concurrent.futures import Executor
 
 from graph_stores.errors import GraphmillError, conflict_error, conflict_with, hold_lost
+from graph_stores.kuzu import memory
 from graph_stores.kuzu.changes import Changes, Moved
 from graph_stores.kuzu.columns import restored
 from graph_stores.kuzu.engine import Engine
@@ -20,6 +21,9 @@ from graph_stores.kuzu.session import Session
 from graph_stores.model import Batch, Node
 
 log = logging.getLogger("graphmill.store")
+
+# A checkpoint costs as much as the file is large, and until then memory grows with several times the log.
+_SHARE_OF_THE_FILE = 8
 
 
 class Commits:
@@ -148,11 +152,12 @@ class Commits:
             self._frontier.add((new.label, new.state), Waiting(new.depth, now, new.uuid, new.label))
 
     def _checkpoint_if_due(self) -> None:
-        limit = max(self._log_limit, self._engine.guard.file_size() // 2)
+        limit = max(self._log_limit, self._engine.guard.file_size() // _SHARE_OF_THE_FILE)
         size = self._engine.guard.log_size()
         if size > limit:
             try:
-                self._engine.checkpoint(wait=size > 2 * limit)
+                if self._engine.checkpoint(wait=size > 2 * limit):
+                    memory.give_back()
             except (GraphmillError, OSError) as error:
                 # The commit is done and safe; the log just stays longer.
                 log.warning("could not checkpoint: %s", error)

@@ -52,7 +52,7 @@ T = TypeVar("T")
 CAPABILITIES = Capabilities(many_processes=False, vector_index=False)
 
 # A checkpoint copies file and log, so the log may grow with the file; memory grows with the log.
-DEFAULT_LOG_LIMIT = 64 << 20
+DEFAULT_LOG_LIMIT = 32 << 20
 _READERS = 4
 # Opening, closing and migrating read or copy the whole file.
 _LONG = 3600.0
