@@ -5,6 +5,7 @@ URL is shown and listed by `ps`.
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ FILE_NAME = "graphmill.toml"
 DEFAULT = "default"
 _READABLE_BY_OTHERS = 0o044
 _MOST_WORKERS_UNASKED = 8
+_MOST_WORKERS = 256
+_LANG = re.compile("[a-z][a-z0-9-]{1,30}")
 
 
 class InvalidConfig(Misuse):
@@ -61,11 +64,15 @@ SETTINGS = (
     Setting(key="embedder", environment="GRAPHMILL_EMBEDDER", flag="--embedder"),
     Setting(key="embedder_url", environment="GRAPHMILL_EMBEDDER_URL", flag="--embedder-url"),
     Setting(key="embedder_key", environment="GRAPHMILL_EMBEDDER_KEY OPENAI_API_KEY", in_file=False, secret=True),
+    Setting(key="api_url", environment="GRAPHMILL_API_URL", flag="--api-url"),
+    Setting(key="lang", environment="GRAPHMILL_LANG", flag="--lang"),
+    Setting(key="contact", environment="GRAPHMILL_CONTACT", flag="--contact"),
+    Setting(key="rate", kind=int, environment="GRAPHMILL_RATE", flag="--rate"),
     Setting(key="workers", kind=int, environment="GRAPHMILL_WORKERS", flag="--workers"),
 )
 KEYS = tuple(setting.key for setting in SETTINGS if setting.in_file)
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
-_DEFAULTS = {"store": "kuzu:./graph.kuzu", "project": "default", "user": "neo4j", "embedder": "wordllama"}
+_DEFAULTS = {"store": "kuzu:./graph.kuzu", "project": "default", "user": "neo4j", "embedder": "wordllama", "lang": "en"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +84,13 @@ class Settings:
     user: str
     workers: int
     embedder: str
+    lang: str
     password: str | None = field(default=None, repr=False)
     embedder_url: str | None = None
     embedder_key: str | None = field(default=None, repr=False)
+    api_url: str | None = None
+    contact: str | None = None
+    rate: int | None = None
     roots: tuple[Path, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -122,6 +133,10 @@ def load(
     values |= {setting.key: tuple(values.get(setting.key, ())) for setting in SETTINGS if setting.kind is list}
     if "embedder_url" in values:
         _check_endpoint(values["embedder_url"])
+    if values["workers"] > _MOST_WORKERS:
+        raise Misuse(f"{values['workers']:,} workers are too many", hint=f"expected 1 to {_MOST_WORKERS}")
+    if not _LANG.fullmatch(values["lang"]):
+        raise Misuse(f"{values['lang']!r} is no language of Wikipedia", hint="expected a code such as en, de or zh-yue")
     return Settings(
         **values,
         origins=origins,

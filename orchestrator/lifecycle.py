@@ -81,7 +81,7 @@ def transition(
         marks["_retryCount"] = retry_count
     stamp = [stage.stamp for stage in stages]
     if node.label in EXPANDING:
-        marks["expansion_state"] = states.expansion_state(to, retries_left=retries_left).value
+        marks["expansion_state"] = _expansion(to, retries_left=retries_left)
         if retry_count is not None:
             marks["retry_count"] = retry_count
         if states.LINK in stages:
@@ -105,13 +105,13 @@ def new_node(
     state: State = State.PENDING,
     depth: int = 0,
     properties: Mapping[str, Value] | None = None,
+    initial: Mapping[str, Value] | None = None,
 ) -> Node:
     """A node to create or update, with the expansion vocabulary where its label shows it."""
     states.check_birth(state)
-    initial: dict[str, Value] = {"_retryCount": 0}
+    initial = {"_retryCount": 0, **(initial or {})}
     if label in EXPANDING:
-        shown = states.expansion_state(state, retries_left=True).value
-        initial |= {"expansion_state": shown, "expansion_depth": depth, "retry_count": 0}
+        initial |= {"expansion_state": _expansion(state), "expansion_depth": depth, "retry_count": 0}
     return Node(
         label=label,
         uuid=uuid,
@@ -145,8 +145,9 @@ class Lifecycle:
         self, stage: Stage, *, labels: Sequence[str], limit: int, owner: str, seconds: float
     ) -> list[NodeRow]:
         """Up to `limit` nodes that wait for the stage, for this owner alone until the lease ends."""
-        shown = states.expansion_state(stage.working, retries_left=True).value
-        marks = Marks(set={"expansion_state": shown}, stamp=("claimed_at",) if stage is states.PARSE else ())
+        marks = Marks(
+            set={"expansion_state": _expansion(stage.working)}, stamp=("claimed_at",) if stage is states.PARSE else ()
+        )
         return await self.store.claim(
             Claim(
                 labels=tuple(labels),
@@ -265,7 +266,7 @@ class Lifecycle:
         self, node: NodeRow, *, message: str, error_class: ErrorClass, limit: int | None = None, expired: bool = False
     ) -> Transition:
         stage = states.stage_of(node.state)
-        permanent = error_class is ErrorClass.PERMANENT
+        permanent = error_class.is_permanent
         tries = node.retry_count + (0 if permanent else 1)
         error = {"_errorType": stage.error_type.value, "_errorClass": error_class.value, "_errorMessage": message}
         if permanent or tries >= (limit or self.policy.limit):
@@ -329,6 +330,11 @@ class Lifecycle:
         return left
 
 
+def _expansion(state: State, *, retries_left: bool = True) -> str | None:
+    shown = states.expansion_state(state, retries_left=retries_left)
+    return shown.value if shown else None
+
+
 def _completion(result: Result) -> Transition:
     stage = states.stage_of(result.node.state)
     *through, to = result.path or (stage.done,)
@@ -339,6 +345,7 @@ def _completion(result: Result) -> Transition:
         to=to,
         token=_token(result.node),
         retry_count=0 if result.node.retry_count else None,
+        retries_left=to is not State.ERROR,
         properties={**(_CLEAN if result.node.error_type else {}), **result.properties},
     )
 

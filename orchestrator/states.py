@@ -32,8 +32,19 @@ class ErrorType(StrEnum):
 
 
 class ErrorClass(StrEnum):
+    """What kind of failure it was, and so whether trying again can help."""
+
     TRANSIENT = "transient"
     PERMANENT = "permanent"
+    MISSING = "missing"
+    RATE_LIMIT = "rate_limit"
+    NETWORK = "network"
+    PARSE = "parse"
+    TIMEOUT = "timeout"
+
+    @property
+    def is_permanent(self) -> bool:
+        return self in (ErrorClass.PERMANENT, ErrorClass.MISSING, ErrorClass.PARSE)
 
 
 class ExpansionState(StrEnum):
@@ -142,8 +153,8 @@ def retry_state(error_type: ErrorType) -> State:
     return next(stage.waiting for stage in STAGES if stage.error_type is error_type)
 
 
-def expansion_state(state: State, *, retries_left: bool) -> ExpansionState:
-    """Show a state in the vocabulary of the Wikipedia frontier."""
+def expansion_state(state: State, *, retries_left: bool) -> ExpansionState | None:
+    """Show a state in the vocabulary of the Wikipedia frontier; what is left out was never in it."""
     match state:
         case State.PENDING:
             return ExpansionState.DISCOVERED
@@ -151,7 +162,9 @@ def expansion_state(state: State, *, retries_left: bool) -> ExpansionState:
             return ExpansionState.CLAIMED
         case State.PARSED | State.LINKING:
             return ExpansionState.LOADED
-        case State.LINKED | State.EMBEDDING | State.READY | State.SKIP:
+        case State.LINKED | State.EMBEDDING | State.READY:
             return ExpansionState.PROCESSED
+        case State.SKIP:
+            return None
         case State.ERROR:
             return ExpansionState.DISCOVERED if retries_left else ExpansionState.FAILED

@@ -41,6 +41,12 @@ class Failure:
     node: NodeRow
     message: str
     permanent: bool = False
+    error_class: ErrorClass | None = None
+    """Where more is known than whether it can help."""
+
+    @property
+    def kind(self) -> ErrorClass:
+        return self.error_class or (ErrorClass.PERMANENT if self.permanent else ErrorClass.TRANSIENT)
 
 
 Outcome = Result | Failure
@@ -109,6 +115,11 @@ class Worker:
         """Claim nothing more; what is in flight is finished, or given back after the grace."""
         self._stopping.set()
         self.wake()
+
+    async def is_stopped_within(self, seconds: float) -> bool:
+        """Wait that long, unless it is told to stop."""
+        await _first(self._stopping.wait(), seconds)
+        return self._stopping.is_set()
 
     def wake(self) -> None:
         """There may be something to claim."""
@@ -280,9 +291,8 @@ class Worker:
         return results
 
     async def _fail(self, failure: Failure) -> None:
-        kind = ErrorClass.PERMANENT if failure.permanent else ErrorClass.TRANSIENT
         try:
-            await self.lifecycle.fail(failure.node, message=storable(failure.message), error_class=kind)
+            await self.lifecycle.fail(failure.node, message=storable(failure.message), error_class=failure.kind)
         except TransitionConflict:
             log.debug("%s was taken away before it could fail", failure.node.uuid)
 

@@ -13,6 +13,7 @@ from orchestrator.cli.options import GlobalOptions, global_options
 # In the order of a first visit. A module is named as its command and holds it under that name.
 COMMANDS = (
     "ingest",
+    "expand",
     "status",
     "search",
     "query",
@@ -23,6 +24,7 @@ COMMANDS = (
     "worker",
     "init",
     "config",
+    "demo",
 )
 
 

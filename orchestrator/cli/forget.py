@@ -1,32 +1,60 @@
 """`graphmill forget`: takes a source out of the graph again."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator.cli.options import Command, GlobalOptions
 
+if TYPE_CHECKING:
+    from graph_stores.protocol import Store
+    from orchestrator.files.forget import Forgotten
+    from orchestrator.wikipedia.forget import ForgottenArticles
+
 
 @click.command(cls=Command)
-@click.argument("what", metavar="PATH|ROOT")
+@click.argument("what", metavar="PATH|ROOT|TITLE")
 @click.option("--yes", is_flag=True, help="Do not ask. Nobody is asked where there is no terminal.")
 @click.pass_obj
 def forget(options: GlobalOptions, what: str, yes: bool) -> None:
     """Remove a source from the graph, with all that came from it.
 
-    A folder or file by its path, or by its name in the graph: ROOT, or ROOT/PATH. The files themselves stay.
+    A folder or file by its path, or by its name in the graph: ROOT, or ROOT/PATH. The files themselves stay. Of a wiki
+    the TITLE of a seed, with all that only it leads to, or the name of the wiki.
     """
     from dataclasses import asdict
 
     from orchestrator.cli.session import with_store
     from orchestrator.cli.text import dumps, printable
-    from orchestrator.files.forget import forget as take_out
 
     if not yes and not options.json and sys.stdin.isatty():
         click.confirm(f"remove {printable(what)} and all that came from it from the graph?", abort=True, err=True)
-    gone = with_store(options, lambda store: take_out(store, what))
+    gone = with_store(options, lambda store: _take_out(store, what))
     if options.json:
         click.echo(dumps(asdict(gone)))
-        return
-    files = f"{gone.files:,} file{'' if gone.files == 1 else 's'}"
-    click.echo(f"forgot {files} of {printable(gone.root)}{', and the root itself' if gone.whole else ''}")
+    else:
+        click.echo(_told(gone))
+
+
+async def _take_out(store: "Store", what: str) -> "Forgotten | ForgottenArticles":
+    from orchestrator.files.forget import NotInGraph, forget
+    from orchestrator.wikipedia.forget import forget_articles
+
+    try:
+        return await forget(store, what)
+    except NotInGraph:
+        if (gone := await forget_articles(store, what)) is None:
+            raise
+        return gone
+
+
+def _told(gone: "Forgotten | ForgottenArticles") -> str:
+    from orchestrator.cli.text import printable
+    from orchestrator.files.forget import Forgotten
+
+    if isinstance(gone, Forgotten):
+        files = f"{gone.files:,} file{'' if gone.files == 1 else 's'}"
+        return f"forgot {files} of {printable(gone.root)}{', and the root itself' if gone.whole else ''}"
+    articles = f"{gone.articles:,} article{'' if gone.articles == 1 else 's'}"
+    return f"forgot {articles} of {printable(gone.wiki)}{', and the wiki itself' if gone.whole else ''}"

@@ -80,7 +80,7 @@ class Bars:
 
     def show(self, tally: Tally, standing: Standing) -> None:
         unchanged = f", {tally.unchanged:,} unchanged" if tally.unchanged else ""
-        self._draw("read", tally.read, tally.read, f"{tally.read:,} files{unchanged}")
+        self._draw("read", tally.read, tally.read, f"{tally.read:,}{unchanged}")
         for name, attribute in _STAGES:
             done: int = getattr(tally, attribute)
             total = done + standing.stages[name].remaining

@@ -55,7 +55,10 @@ def embedder_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any:
 
 def workers_option(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
     return click.option(
-        "--workers", metavar="N", type=click.IntRange(min=1), help="How many processes parse; else one per processor."
+        "--workers",
+        metavar="N",
+        type=click.IntRange(min=1, max=256),
+        help="How many processes parse; else one per processor.",
     )(command)
 
 
@@ -63,7 +66,10 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a
     """Which of the nodes in error."""
     kind = click.option("--type", "error_type", type=click.Choice(["parse", "link", "embed"]), help="What failed.")
     grade = click.option(
-        "--class", "error_class", type=click.Choice(["transient", "permanent"]), help="Whether trying again can help."
+        "--class",
+        "error_class",
+        type=click.Choice(["transient", "permanent", "missing", "rate_limit", "network", "parse", "timeout"]),
+        help="What kind of failure it was.",
     )
     label = click.option("--label", "labels", metavar="LABEL", multiple=True, help="Nodes with this label. Repeatable.")
     return kind(grade(label(command)))

@@ -38,7 +38,9 @@ def run(options: GlobalOptions, session: Session, plan: Plan, *, create: bool, u
     if options.json:
         click.echo(dumps(document(report)))
     else:
-        click.echo("\n".join(sentences(report, ended.skipped, options.graphmill, until_stopped=until_stopped)))
+        click.echo(
+            "\n".join(sentences(report, ended.skipped, ended.unread, options.graphmill, until_stopped=until_stopped))
+        )
     if report.stopped and ended.signal and not until_stopped:
         return 128 + ended.signal
     return 1 if report.standing.in_error else 0
@@ -49,6 +51,7 @@ class _Ended:
     report: Report
     signal: int | None
     skipped: Mapping[str, int]
+    unread: Mapping[str, int]
 
 
 async def _run(session: Session, plan: Plan, *, create: bool) -> _Ended:
@@ -57,10 +60,15 @@ async def _run(session: Session, plan: Plan, *, create: bool) -> _Ended:
         if create:
             await _make_schema(store)
         report, number = await _run_on(store, replace(plan, embedder=await session.embedder_of(store)))
-        skipped = await store.ask("skipped")
+        skipped = {} if plan.expansion else await _counts(store, "skipped")
+        unread = await _counts(store, "unread") if plan.expansion else {}
     finally:
         await store.close()
-    return _Ended(report=report, signal=number, skipped={reason: int(count) for reason, count in skipped.rows})
+    return _Ended(report=report, signal=number, skipped=skipped, unread=unread)
+
+
+async def _counts(store: Store, question: str) -> dict[str, int]:
+    return {reason: int(count) for reason, count in (await store.ask(question)).rows}
 
 
 async def _run_on(store: Store, plan: Plan) -> tuple[Report, int | None]:

@@ -27,13 +27,16 @@ def document(report: Report) -> dict[str, Any]:
     }
 
 
-def sentences(report: Report, skipped: Mapping[str, int], graphmill: str, *, until_stopped: bool) -> list[str]:
-    """`skipped` counts the files whose text is not in the graph, by reason."""
+def sentences(
+    report: Report, skipped: Mapping[str, int], unread: Mapping[str, int], graphmill: str, *, until_stopped: bool
+) -> list[str]:
+    """By reason: `skipped` counts files whose text is not in the graph, `unread` titles that articles link to."""
     left_out = Counter(each.reason for each in report.left_out)
     return [
         _deeds(report),
-        *_reasons("left out", left_out, "all of them: --json"),
-        *_reasons("without text", skipped, f"see: {graphmill} query --name skipped"),
+        *_reasons("file", "left out", left_out, "all of them: --json"),
+        *_reasons("file", "without text", skipped, f"see: {graphmill} query --name skipped"),
+        *_reasons("title", "linked to and not read", unread, f"see: {graphmill} query --name stubs"),
         *_end(report, graphmill, until_stopped=until_stopped),
     ]
 
@@ -64,7 +67,7 @@ def _deeds(report: Report) -> str:
     return f"{', '.join(told)} in {_seconds(report.seconds)}"
 
 
-def _reasons(what: str, counts: Mapping[str, int], all_of_them: str) -> list[str]:
+def _reasons(noun: str, what: str, counts: Mapping[str, int], all_of_them: str) -> list[str]:
     if not counts:
         return []
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -72,7 +75,7 @@ def _reasons(what: str, counts: Mapping[str, int], all_of_them: str) -> list[str
     if more := ordered[_SHOWN_REASONS:]:
         lines.append(f"  {sum(count for _, count in more):,}  for other reasons")
     total = sum(counts.values())
-    return [f"{total:,} file{'' if total == 1 else 's'} {what} ({all_of_them}):", *lines]
+    return [f"{total:,} {noun}{'' if total == 1 else 's'} {what} ({all_of_them}):", *lines]
 
 
 def _nodes(count: int) -> str:

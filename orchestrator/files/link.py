@@ -7,15 +7,15 @@ workers that each see half of a change could both be wrong. Nodes of files vanis
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graph_stores.errors import HoldLost, TransientStoreError, TransitionConflict
-from graph_stores.model import Batch, Edge, Fence, NodeRow, Ref, Transition, Unlink, Update, Value
-from orchestrator.embed import chunks_of
-from orchestrator.files.parse import ref_of, rows_of
-from orchestrator.leases import is_gone
+from graph_stores.model import Batch, Edge, Fence, NodeRow, Ref, Unlink, Update, Value
+from orchestrator.files.parse import ref_of
+from orchestrator.holding import take
 from orchestrator.lifecycle import Lifecycle, Result, transition
+from orchestrator.removal import Removal, away, removal_of_texts, rows_of
 from orchestrator.states import LINK, State
 from orchestrator.tally import Tally
 from orchestrator.worker import Failure, Outcome
@@ -34,20 +34,6 @@ _PATIENCE = 3.0
 _LOOK = 1.0
 _DELETED_AT_ONCE = 200
 _DAMAGED = "what was parsed of it cannot be read back: forget it, and ingest it again"
-# From where a text can get chunks that nobody knew of when it was read.
-_IN_MOTION = frozenset({State.LINKED, State.EMBEDDING})
-# How a node comes to where nobody looks for work, from wherever it is and whoever has it.
-_AWAY: Mapping[State, tuple[State, ...]] = {
-    State.PENDING: (),
-    State.PARSING: (State.PENDING,),
-    State.PARSED: (State.PENDING,),
-    State.LINKING: (State.PARSED, State.PENDING),
-    State.LINKED: (),
-    State.EMBEDDING: (State.LINKED,),
-    State.READY: (State.LINKED,),
-    State.SKIP: (State.PENDING,),
-    State.ERROR: (State.PENDING,),
-}
 
 
 @dataclass(slots=True)
@@ -169,23 +155,10 @@ class LinkFiles:
 
     async def _take(self) -> _Holding | None:
         if self._holding is None:
-            token = await self._hold()
-            if token is None and await self._was_of_the_gone():
-                token = await self._hold()
+            token = await take(self._store, HOLD, owner=self._owner, seconds=_HOLD_SECONDS)
             if token:
                 self._holding = _Holding(token, used=time.monotonic())
         return self._holding
-
-    async def _hold(self) -> str | None:
-        return await self._store.hold(HOLD, owner=self._owner, seconds=_HOLD_SECONDS)
-
-    async def _was_of_the_gone(self) -> bool:
-        """A process that was killed lets nothing go: whether the hold was such a one's, and is free now."""
-        for name, owner, token in (await self._store.ask("holders")).rows:
-            if name == HOLD and is_gone(owner):
-                await self._store.let_go(HOLD, token=token)
-                return True
-        return False
 
     async def _index(self, holding: _Holding) -> Index:
         if holding.index is None:
@@ -217,19 +190,20 @@ class LinkFiles:
         gone = {uuid: await self._gone(index, entry) for uuid, entry in entries.items()}
         rewired = rewire(index, entries)
         results = [
-            _result(node, drafts.get(node.uuid), entries.get(node.uuid), gone.get(node.uuid, _Gone())) for node in nodes
+            _result(node, drafts.get(node.uuid), entries.get(node.uuid), gone.get(node.uuid, Removal()))
+            for node in nodes
         ]
         if results:
             results[0] = _with(results[0], rewired)
         return [*results, *(Failure(node=node, message=_DAMAGED, permanent=True) for node in damaged)]
 
-    async def _gone(self, index: Index, entry: Entry) -> "_Gone":
+    async def _gone(self, index: Index, entry: Entry) -> Removal:
         """The parts that the file had and has no more, with their chunks."""
         if entry.uuid not in index:
-            return _Gone()
+            return Removal()
         left = {piece.uuid for piece in entry.manifest.pieces}
         gone = [piece for piece in index[entry.uuid].manifest.pieces if piece.uuid not in left]
-        return await self._with_chunks([ref_of(piece) for piece in gone])
+        return await removal_of_texts(self._store, [ref_of(piece) for piece in gone])
 
     async def _parts(self, file: NodeRow) -> list[Ref]:
         """Everything that was ever made of a file and is still there: as it was linked, and as it was parsed since."""
@@ -243,26 +217,19 @@ class LinkFiles:
         pieces = {piece.uuid: piece for manifest in manifests if manifest for piece in manifest.pieces}
         return [ref_of(piece) for piece in pieces.values()]
 
-    async def _with_chunks(self, parts: Sequence[Ref]) -> "_Gone":
-        rows = await rows_of(self._store, parts)
-        return _Gone(
-            refs=[*parts, *(chunk for row in rows for chunk in chunks_of(row))],
-            moves=[_away(row) for row in rows if row.state in _IN_MOTION],
-        )
-
     async def _delete(self, holding: _Holding, files: Sequence[Ref], others: Sequence[Ref]) -> None:
         index = await self._index(holding)
         for start in range(0, max(1, len(files)), _DELETED_AT_ONCE):
             some = files[start : start + _DELETED_AT_ONCE]
             rows = await rows_of(self._store, some)
-            parts = await self._with_chunks([part for row in rows for part in await self._parts(row)])
+            parts = await removal_of_texts(self._store, [part for row in rows for part in await self._parts(row)])
             holding.used = time.monotonic()
             rewired = rewire(index, {file.uuid: None for file in some})
             unlinks, updates, edges = _changes(rewired)
             try:
                 await self._store.commit(
                     Batch(
-                        transitions=[*map(_away, rows), *parts.moves],
+                        transitions=[*map(away, rows), *parts.moves],
                         deletions=[*some, *parts.refs, *(others if start == 0 else ())],
                         unlinks=unlinks,
                         updates=updates,
@@ -275,20 +242,6 @@ class LinkFiles:
                 raise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Gone:
-    """Nodes to delete. The moves make the commit fail where one of them is not as it was when they were listed."""
-
-    refs: Sequence[Ref] = ()
-    moves: Sequence[Transition] = ()
-
-
-def _away(row: NodeRow) -> Transition:
-    state = State(row.state)
-    token = row.lease.token if row.lease else None
-    return transition(row.ref, expected=state, through=_AWAY[state], to=State.SKIP, token=token)
-
-
 def _loaded(text: str, file: str) -> Manifest | None:
     """What is stored, unless it cannot be read: one file's damage must not keep all others from being linked."""
     try:
@@ -298,7 +251,7 @@ def _loaded(text: str, file: str) -> Manifest | None:
         return None
 
 
-def _result(node: NodeRow, draft: Manifest | None, entry: Entry | None, gone: _Gone) -> Result:
+def _result(node: NodeRow, draft: Manifest | None, entry: Entry | None, gone: Removal) -> Result:
     if draft is None or entry is None:  # linked before, and sent back by hand: there is nothing new in it
         return Result(node=node)
     skip: dict[str, Value] = {"_errorMessage": draft.skip} if draft.skip else {}

@@ -8,12 +8,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Select, Transition, Unlink, Update, Value
+from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Transition, Unlink, Update, Value
 from graph_stores.protocol import Store
 from orchestrator.files.roots import Root, read_roots
-from orchestrator.lifecycle import Result, new_node, transition
+from orchestrator.lifecycle import Result, new_node
+from orchestrator.removal import rows_of
 from orchestrator.states import PARSE, State
 from orchestrator.tally import Tally
+from orchestrator.texts import parsed_again
 from orchestrator.worker import Failure, Outcome
 from pipelines.files.making import CannotOpen, Made, Task
 from pipelines.files.manifest import Manifest, Piece, dump, load
@@ -23,14 +25,6 @@ from pipelines.pool import Pool, ProcessDied, TookTooLong
 # What is in memory at once, whatever the number of files.
 _MOST_BYTES = 64 << 20
 _HAVE_PARENTS = frozenset({"MarkdownSection", "Scope"})
-# How a part whose text changed comes back to parsed, from wherever it is; a lease on it is taken away.
-_BACK: Mapping[State, tuple[State, ...]] = {
-    State.LINKED: (State.PENDING, State.PARSING),
-    State.EMBEDDING: (State.LINKED, State.PENDING, State.PARSING),
-    State.READY: (State.PENDING, State.PARSING),
-    State.SKIP: (State.PENDING, State.PARSING),
-    State.ERROR: (State.PENDING, State.PARSING),
-}
 
 
 class ParseFiles:
@@ -146,29 +140,13 @@ class _Kept:
 
     def move(self, piece: Piece) -> Transition | None:
         """Back to parsed, where its text is new; a lease on it is taken away."""
-        if self.row is None or self.row.state == State.PARSED or not self.has_new_text(piece):
-            return None
-        state = State(self.row.state)
-        token = self.row.lease.token if self.row.lease else None
-        return transition(
-            self.row.ref, expected=state, through=_BACK[state], to=State.PARSED, token=token, retry_count=0
-        )
+        return parsed_again(self.row) if self.row is not None and self.has_new_text(piece) else None
 
     def has_edge(self, piece: Piece) -> bool:
         return self.row is None and self.before.index == piece.index
 
     def has_parent(self, piece: Piece) -> bool:
         return self.row is None and self.before.parent == piece.parent
-
-
-async def rows_of(store: Store, refs: Sequence[Ref], *, page: int = 500) -> list[NodeRow]:
-    """Nodes by name; those that are not there are left out."""
-    rows: list[NodeRow] = []
-    for start in range(0, len(refs), page):
-        some = refs[start : start + page]
-        labels = sorted({ref.label for ref in some})
-        rows += await store.nodes(Select(labels=labels, uuids=[ref.uuid for ref in some], limit=len(some)))
-    return rows
 
 
 def _within_memory(nodes: Sequence[NodeRow]) -> list[NodeRow]:

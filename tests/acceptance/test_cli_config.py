@@ -98,6 +98,10 @@ def test_config_show_says_where_each_value_came_from(cli: Cli) -> None:
         "embedder": ("openai:m", "GRAPHMILL_EMBEDDER"),
         "embedder_url": (None, "default"),
         "embedder_key": (None, "default"),
+        "api_url": (None, "default"),
+        "lang": ("en", "default"),
+        "contact": (None, "default"),
+        "rate": (None, "default"),
         "workers": (3, str(file)),
     }
     lines = [line.split() for line in cli("config", "show", "--project", "q").out.splitlines()]

@@ -227,7 +227,7 @@ def quicken(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Models:
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.setattr("orchestrator.job.open_embedder", opened)
-    monkeypatch.setattr("orchestrator.job.Pool", InProcess)
+    monkeypatch.setattr("orchestrator.files.ingestion.Pool", InProcess)
     # What is waited for in a large project would be most of the time of a small one.
     monkeypatch.setattr("orchestrator.job._SHORTEST_LOOK", 0.005)
     return models

@@ -291,8 +291,8 @@ async def damage(store: Store, path: str, name: str) -> None:
 async def test_a_file_that_kills_its_process_is_in_error_and_the_others_are_ready(
     mill: Mill, store: Store, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orchestrator.job.Pool", Pool)
-    monkeypatch.setattr("orchestrator.job.make", make_or_die)
+    monkeypatch.setattr("orchestrator.files.ingestion.Pool", Pool)
+    monkeypatch.setattr("orchestrator.files.ingestion.make", make_or_die)
     monkeypatch.setattr("orchestrator.job.Lifecycle", partial(Lifecycle, policy=AT_ONCE))
     folder.write("deadly.md", "# Deadly\n")
     await mill.run()

@@ -44,7 +44,7 @@ def before_reading(monkeypatch: pytest.MonkeyPatch, path: str, happens: Callable
             happens()
         return make(task)
 
-    monkeypatch.setattr("orchestrator.job.make", made)
+    monkeypatch.setattr("orchestrator.files.ingestion.make", made)
 
 
 async def reason_of(store: Store, path: str) -> tuple[str, str | None]:
@@ -151,7 +151,7 @@ async def test_a_file_that_cannot_be_opened_is_in_error_and_read_once_it_can_be(
     state, reason = await reason_of(store, "locked.md")
     assert state == "error"
     assert (reason or "").startswith("cannot be read: ")
-    monkeypatch.setattr("orchestrator.job.make", make)
+    monkeypatch.setattr("orchestrator.files.ingestion.make", make)
     folder.at("locked.md").unlink()
     folder.write("locked.md", "# Unlocked\n")
     await mill.run()
@@ -185,7 +185,7 @@ async def test_a_file_that_is_written_while_it_is_read_is_read_again_by_the_next
     before_reading(monkeypatch, "busy.md", lambda: folder.write("busy.md", "# Second\n"))
     await mill.run()
     assert set((await picture(store)).states("MarkdownSection")) == {"Good", "Second"}
-    monkeypatch.setattr("orchestrator.job.make", make)
+    monkeypatch.setattr("orchestrator.files.ingestion.make", make)
     assert (await mill.run()).tally.parsed == 0
     folder.write("busy.md", "# Third\n")
     await mill.run()

@@ -126,6 +126,6 @@ async def test_files_wait_again_while_their_parts_do(mill: Mill, store: Store) -
     assert sections
     await settle.unsettle(lifecycle)
     assert (await picture(store)).states("File") == {"good.md": "ready", "bad.md": "ready", "code.py": "linked"}
-    assert await settle.settle(lifecycle) == 0
+    assert await settle.settle_files(lifecycle) == 0
     await mill.run()
     assert (await picture(store)).all_states == {"ready"}

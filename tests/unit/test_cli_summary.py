@@ -30,7 +30,7 @@ def report(states: dict[str, int], *, stopped: bool = False, left_out: tuple[Lef
 
 
 def told(states: dict[str, int], *, until_stopped: bool = False, stopped: bool = False) -> list[str]:
-    return sentences(report(states, stopped=stopped), {}, "graphmill", until_stopped=until_stopped)
+    return sentences(report(states, stopped=stopped), {}, {}, "graphmill", until_stopped=until_stopped)
 
 
 def test_what_was_done_is_told_and_what_was_not_is_left_out() -> None:
@@ -54,7 +54,7 @@ def test_the_end_says_what_to_do_next() -> None:
 
 def test_what_was_left_out_is_grouped_by_reason_the_most_frequent_first() -> None:
     left_out = [LeftOut(path=f"{place}", reason=f"reason {place % 7}") for place in range(9)]
-    lines = sentences(report({}, left_out=tuple(left_out)), {"binary": 1}, "graphmill", until_stopped=False)
+    lines = sentences(report({}, left_out=tuple(left_out)), {"binary": 1}, {}, "graphmill", until_stopped=False)
     assert lines[1:] == [
         "9 files left out (all of them: --json):",
         "  2  reason 0",

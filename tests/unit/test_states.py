@@ -109,13 +109,13 @@ def test_content_changes_are_taken_in_every_state_but_pending_and_while_somebody
         (State.LINKED, True, ExpansionState.PROCESSED),
         (State.EMBEDDING, True, ExpansionState.PROCESSED),
         (State.READY, True, ExpansionState.PROCESSED),
-        (State.SKIP, True, ExpansionState.PROCESSED),
+        (State.SKIP, True, None),
         (State.ERROR, True, ExpansionState.DISCOVERED),
         (State.ERROR, False, ExpansionState.FAILED),
     ],
 )
 def test_each_state_is_shown_in_the_vocabulary_of_the_frontier(
-    state: State, retries_left: bool, shown: ExpansionState
+    state: State, retries_left: bool, shown: ExpansionState | None
 ) -> None:
     assert states.expansion_state(state, retries_left=retries_left) is shown
 

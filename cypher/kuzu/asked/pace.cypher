@@ -13,7 +13,7 @@ MATCH (n:MarkdownSection:Scope:TextSection:Section)
 WHERE n.projectId = $project AND n._embeddedAt >= CAST(current_timestamp() AS TIMESTAMP) - to_seconds($seconds)
 RETURN 'embed' AS stage, count(*) AS count, min(n._embeddedAt) AS since, CAST(current_timestamp() AS TIMESTAMP) AS now
 UNION ALL
-MATCH (n:File:Directory:MarkdownSection:Scope:TextSection:Chunk:Article:Section:Category)
+MATCH (n:File:Directory:MarkdownSection:Scope:TextSection:Chunk:Article:Section:Category:Wiki)
 WHERE n.projectId = $project AND n._stateChangedAt >= CAST(current_timestamp() AS TIMESTAMP) - to_seconds($seconds)
   AND n._state IN ['ready', 'skip', 'error']
 RETURN 'rest' AS stage, count(*) AS count, min(n._stateChangedAt) AS since, CAST(current_timestamp() AS TIMESTAMP) AS now

@@ -1,0 +1,349 @@
+"""`expand`: from seeds outwards over one wiki, until every article of the crawl is read.
+
+Owns the course of an expansion: whether it goes on or begins anew, what is looked at again, when a level is read.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from graph_stores.errors import Misuse
+from graph_stores.model import Ref, Update
+from orchestrator.holding import holding
+from orchestrator.lifecycle import Lifecycle, transition
+from orchestrator.settle import settle_articles
+from orchestrator.states import State
+from orchestrator.tally import Tally
+from orchestrator.wikipedia.link import LinkArticles
+from orchestrator.wikipedia.parse import ParseArticles, awake, hash_of, new_article, reason_of
+from orchestrator.wikipedia.refresh import changed_pages
+from orchestrator.wikipedia.tidy import tidy
+from orchestrator.wikipedia.titles import is_stub
+from orchestrator.wikipedia.walk import Reach, Walk
+from orchestrator.wikipedia.wikis import Crawl, PageSource, Wiki, read_wikis
+from orchestrator.worker import Pause, Step, Worker, through_outages
+from pipelines.pool import Pool
+from pipelines.wikipedia.making import Made, Task, make
+from pipelines.wikipedia.model import Absent, Page, Pages, WikiUnavailable
+
+T = TypeVar("T")
+
+HOLD = "expand"
+# A page that takes longer to parse is an error, not a hang.
+_PARSE_SECONDS = 60.0
+_PAGE = 1000
+# How many articles may wait while all of a wiki is read: what is in memory at once, whatever its size.
+_MOST_WAITING = 2000
+_SHORTEST_LOOK, _LONGEST_LOOK = 0.02, 0.25
+_OUTAGE_PAUSE = 10.0
+_SEED = {"_seed": True}
+_BEGIN = (State.PENDING, State.PARSING)
+_END = (State.LINKING, State.LINKED, State.EMBEDDING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    name: str
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is to be expanded. Where nobody named the source, it is the one that the project's only wiki came from."""
+
+    source: PageSource
+    is_named: bool = True
+    titles: Sequence[str] = ()
+    categories: Sequence[Category] = ()
+    depth: int = 0
+    budget: int | None = None
+    whole: bool = False
+    keep_stubs: bool = True
+
+
+class Expansion:
+    """The articles' part of a job. Without an order it only works on what waits in the graph."""
+
+    def __init__(self, lifecycle: Lifecycle, order: Order | None, tally: Tally, say: Callable[[str], None]) -> None:
+        self._lifecycle = lifecycle
+        self._store = lifecycle.store
+        self._order = order
+        self._tally = tally
+        self._say = say
+        self._pages: dict[str, Pages] = {}
+        self._opening = asyncio.Lock()
+
+    async def steps(self, worker: Worker, stack: contextlib.AsyncExitStack, processes: int) -> Sequence[Step]:
+        self._worker = worker
+        stack.push_async_callback(self._close)
+        if self._order:
+            self._order = replace(self._order, source=await self._source(self._order))
+            pages = await self._opened(self._order.source)
+            self._pages[pages.site.wiki] = pages
+            known = (await read_wikis(self._store)).get(pages.site.wiki)
+            together = known.source.together_with(self._order.source) if known else self._order.source
+            if together != self._order.source:
+                await pages.close()
+                self._order = replace(self._order, source=together)
+                self._pages[pages.site.wiki] = pages = await self._opened(together)
+            self._site = pages.site
+            self._is_whole = self._order.whole
+        pool: Pool[Task, Made] = Pool(make, processes=processes, seconds=_PARSE_SECONDS)
+        await pool.start()
+        stack.push_async_callback(pool.close)
+        return [
+            ParseArticles(self._store, pool, self._tally, self._pages_of),
+            LinkArticles(self._store, self._tally, self._pages_of),
+        ]
+
+    async def read(self) -> None:
+        """Read everything that the order asks for."""
+        if self._order is None:
+            return
+        waiting = "another job expands this project; waiting for it"
+        async with holding(self._store, HOLD, owner=self._worker.owner, waiting=lambda: self._say(waiting)):
+            await self._expand(self._order, self._pages[self._site.wiki])
+
+    async def is_at_rest(self) -> bool:
+        await settle_articles(self._lifecycle)
+        (left,) = (await self._store.ask("unfinished-articles")).rows[0]
+        return not left
+
+    async def settle(self) -> None:
+        await settle_articles(self._lifecycle)
+
+    async def keep(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def _expand(self, order: Order, pages: Pages) -> None:
+        before = (await read_wikis(self._store)).get(self._site.wiki)
+        seeds = await self._through_outages(lambda: self._seeds(order, pages))
+        crawl = Crawl(seeds=tuple(seeds), depth=order.depth, budget=order.budget, whole=order.whole)
+        wiki = await self._begin(order, before, crawl)
+        if wiki.is_stale:
+            is_another_source = before is not None and before.source.location != order.source.location
+            wiki = await self._refresh(wiki, pages, is_another_source=is_another_source)
+        reach = await self._crawl(wiki, pages, order, crawl)
+        await self._read_through()
+        known = {crawl: reach} if reach else {}
+        tidied = await tidy(self._lifecycle, wiki, known, keep_stubs=order.keep_stubs)
+        self._tally.deleted += tidied.removed
+        for each in tidied.unfinished:
+            self._say(f"the crawl from {', '.join(each.seeds)} to depth {each.depth} is not finished: expand it again")
+        await self._finish(wiki)
+
+    async def _seeds(self, order: Order, pages: Pages) -> list[str]:
+        """The titles to begin with, as the wiki writes them. One that does not exist is told at once."""
+        titles = list(order.titles)
+        for category in order.categories:
+            members = await pages.members(category.name, depth=category.depth)
+            if not members:
+                raise Misuse(f"no article is in the category {category.name!r}", hint="check its name")
+            titles += members
+        reading = await pages.look(list(dict.fromkeys(titles))) if titles else None
+        if reading:
+            for title in dict.fromkeys(titles):
+                end = reading.end_of(title)
+                if isinstance(end, Absent):
+                    near = [each for each in await pages.near(title) if each != title]
+                    meant = f"; did you mean {', '.join(near)}?" if near else ""
+                    self._say(f"{title}: {end.reason}{meant}")
+        return list(dict.fromkeys(reading.titles.get(title, title) for title in titles)) if reading else []
+
+    async def _begin(self, order: Order, before: Wiki | None, crawl: Crawl) -> Wiki:
+        wiki = before or Wiki(name=self._site.wiki, lang=self._site.lang, source=order.source)
+        wiki = replace(await self._without_mistakes(wiki), source=order.source, lang=self._site.lang).with_crawl(crawl)
+        if before and before.state is State.READY:
+            wiki = replace(wiki, is_stale=True)
+        await self._lifecycle.upsert([wiki.node(self._store.project)])
+        if before and before.state is State.READY:
+            node = wiki.ref(self._store.project)
+            await self._lifecycle.transition([transition(node, expected=State.READY, through=_BEGIN, to=State.PARSED)])
+        return wiki
+
+    async def _without_mistakes(self, wiki: Wiki) -> Wiki:
+        """A crawl that found none of its seeds is forgotten when another one begins."""
+        walk = Walk(store=self._store, wiki=wiki.name)
+        seeds = [replace(crawl, depth=0, budget=None) for crawl in wiki.crawls if not crawl.whole]
+        found = {crawl.seeds: await walk.go(crawl) for crawl in seeds}
+        mistaken = {seeds for seeds, reach in found.items() if reach.complete and not reach.depths}
+        if not mistaken:
+            return wiki
+        kept = [crawl for crawl in wiki.crawls if crawl.whole or crawl.seeds not in mistaken]
+        return replace(wiki, crawls=kept, is_unswept=True)
+
+    async def _finish(self, wiki: Wiki) -> None:
+        wiki = replace(wiki, is_unswept=False)
+        await self._lifecycle.upsert([wiki.node(self._store.project)])
+        node = wiki.ref(self._store.project)
+        await self._lifecycle.transition([transition(node, expected=State.PARSED, through=_END, to=State.READY)])
+
+    async def _refresh(self, wiki: Wiki, pages: Pages, *, is_another_source: bool) -> Wiki:
+        """Have what changed since read again. That something did is written down first: it is tidied up in the end."""
+        changes = await self._through_outages(
+            lambda: changed_pages(self._lifecycle, pages, self._tally, is_another_source=is_another_source)
+        )
+        if changes.elsewhere:
+            self._say(f"{changes.elsewhere:,} titles of the graph are not in this source, and stay as they are")
+        if changes.pages:
+            wiki = replace(wiki, is_unswept=True)
+            await self._lifecycle.upsert([wiki.node(self._store.project)])
+            await self._lifecycle.mark_changed(changes.pages)
+        wiki = replace(wiki, is_stale=False)
+        await self._lifecycle.upsert([wiki.node(self._store.project)])
+        await self._read_through()
+        return wiki
+
+    async def _crawl(self, wiki: Wiki, pages: Pages, order: Order, crawl: Crawl) -> Reach | None:
+        walk = Walk(
+            store=self._store,
+            wiki=wiki.name,
+            read=self._read,
+            peek=lambda titles: self._through_outages(lambda: _peek(pages, titles)),
+        )
+        if not order.whole:
+            return await walk.go(crawl)
+        if order.budget is not None:
+            await self._first_of_all(walk, pages, order.budget)
+            return None
+        async for titles in pages.all_titles():
+            await self._admit(titles, depth=0, seeds=False)
+            await self._read_through(leaving=_MOST_WAITING)
+        await self._read_through()
+        await self._look_behind_links(pages)
+        return None
+
+    async def _first_of_all(self, walk: Walk, pages: Pages, budget: int) -> None:
+        reach = Reach()
+        async for titles in pages.all_titles():
+            await walk.take(titles, 0, budget, reach)
+            if len(reach.depths) >= budget:
+                break
+
+    async def _read(self, titles: Sequence[str], depth: int) -> None:
+        for start in range(0, len(titles), _PAGE):
+            await self._admit(titles[start : start + _PAGE], depth=depth, seeds=depth == 0 and not self._is_whole)
+        await self._read_through()
+
+    async def _admit(self, titles: Sequence[str], *, depth: int, seeds: bool) -> None:
+        """Have titles read that nobody has looked at yet."""
+        marks = _SEED if seeds else None
+        made = [new_article(self._store.project, self._site, title, depth, properties=marks) for title in titles]
+        nodes = {node.uuid: node for node in made}
+        rows = {row[0]: row for row in (await self._store.ask("articles", {"uuids": list(nodes)})).rows}
+        stubs = [Ref(label="Article", uuid=uuid) for uuid, row in rows.items() if is_stub(row[1], row[2])]
+        new = [node for uuid, node in nodes.items() if uuid not in rows]
+        if new:
+            await self._lifecycle.upsert(new)
+        if seeds:
+            await self._lifecycle.update([Update(node=ref, properties=_SEED) for ref in stubs])
+        if stubs:
+            await self._lifecycle.move_what_is_still_so([awake(ref, depth) for ref in stubs])
+        self._worker.wake()
+
+    async def _read_through(self, *, leaving: int = 0) -> None:
+        """Wait until every article that is to be read is read and linked, whoever does it."""
+        async for _ in _looks():
+            (left,) = (await through_outages(lambda: self._store.ask("expanding"), self._say)).rows[0]
+            if left <= leaving:
+                return
+            self._worker.wake()
+
+    async def _look_behind_links(self, pages: Pages) -> None:
+        """Where all of a wiki is read, a title that was not among them does not exist; this is how it is told.
+
+        Again, where one does exist after all: it may link to others.
+        """
+        while await self._look_behind(pages):
+            await self._read_through()
+
+    async def _look_behind(self, pages: Pages) -> bool:
+        """Whether there was anything to read."""
+        after, found = "", False
+        while rows := (
+            await self._store.ask("remembered", {"wiki": self._site.wiki, "after": after, "limit": _PAGE})
+        ).rows:
+            stubs = {row[1]: row[0] for row in rows if is_stub(row[2], row[3])}
+            reading = await self._through_outages(partial(pages.look, list(stubs)))
+            absent = {title: end for title in stubs if isinstance(end := reading.end_of(title), Absent)}
+            await self._lifecycle.update(
+                [
+                    Update(
+                        node=Ref(label="Article", uuid=stubs[title]),
+                        properties={"_errorMessage": reason_of(end), "_contentHash": hash_of(end)},
+                    )
+                    for title, end in absent.items()
+                ]
+            )
+            there = [title for title in stubs if title not in absent]
+            await self._admit(there, depth=1, seeds=False)
+            after, found = rows[-1][0], found or bool(there)
+        return found
+
+    async def _through_outages(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Ask the wiki until it answers; that it does not is said once."""
+        told = False
+        while True:
+            try:
+                answer = await call()
+            except WikiUnavailable as error:
+                if not told:
+                    told = True
+                    self._say(f"{error.message}; waiting for it")
+                await asyncio.sleep(error.retry_after or _OUTAGE_PAUSE)
+            else:
+                if told:
+                    self._say("the wiki answers again")
+                return answer
+
+    async def _pages_of(self, wiki: str) -> Pages:
+        """The pages of a wiki that the project knows, opened when they are first needed."""
+        async with self._opening:
+            if wiki not in self._pages:
+                known = (await read_wikis(self._store)).get(wiki)
+                if known is None:
+                    raise Misuse(f"the project knows no wiki {wiki!r}", hint="expand from it first: graphmill expand")
+                try:
+                    self._pages[wiki] = await known.source.open(self._say, self._nap)
+                except WikiUnavailable as error:
+                    raise Pause(error.message, seconds=error.retry_after or _OUTAGE_PAUSE) from error
+        return self._pages[wiki]
+
+    async def _source(self, order: Order) -> PageSource:
+        known = list((await read_wikis(self._store)).values())
+        if order.is_named or len(known) != 1:
+            return order.source
+        return replace(known[0].source, contact=order.source.contact or known[0].source.contact)
+
+    async def _opened(self, source: PageSource) -> Pages:
+        try:
+            return await source.open(self._say, self._nap)
+        except WikiUnavailable as error:
+            raise WikiUnavailable(error.message, hint="give the command again when it answers") from error
+
+    async def _nap(self, seconds: float) -> None:
+        """Whoever stops the job does not wait for the wiki."""
+        if await self._worker.is_stopped_within(seconds):
+            raise WikiUnavailable("the job was stopped while it waited for the wiki")
+
+    async def _close(self) -> None:
+        for pages in self._pages.values():
+            await pages.close()
+
+
+async def _peek(pages: Pages, titles: Sequence[str]) -> list[bool]:
+    reading = await pages.look(titles)
+    return [isinstance(reading.end_of(title), Page) for title in titles]
+
+
+async def _looks() -> AsyncIterator[None]:
+    """Often at first, then less so."""
+    nap = _SHORTEST_LOOK
+    while True:
+        yield
+        await asyncio.sleep(nap)
+        nap = min(_LONGEST_LOOK, nap * 1.5)

@@ -1,0 +1,54 @@
+"""Takes a crawl out of the graph again, or a whole wiki, with all that no other crawl leads to."""
+
+from dataclasses import dataclass, replace
+
+from graph_stores.errors import Misuse
+from graph_stores.protocol import Store
+from orchestrator.holding import holding
+from orchestrator.leases import owner_name
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.wikipedia.tidy import tidy
+from orchestrator.wikipedia.wikis import Wiki, read_wikis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenArticles:
+    """`whole` says that the wiki went with its last crawl."""
+
+    wiki: str
+    articles: int
+    whole: bool
+
+
+async def forget_articles(store: Store, what: str) -> ForgottenArticles | None:
+    """`what` is a title that was expanded from, or the name of a wiki; None where it is neither."""
+    wikis = await read_wikis(store)
+    if what in wikis:
+        return await _forget(store, wikis[what], replace(wikis[what], crawls=()))
+    wanted = what.replace("_", " ").strip().casefold()
+    found = [wiki for wiki in wikis.values() if any(wanted in map(str.casefold, crawl.seeds) for crawl in wiki.crawls)]
+    if len(found) > 1:
+        raise Misuse(
+            f"{what} was expanded from in several wikis: {', '.join(wiki.name for wiki in found)}",
+            hint="forget a whole wiki by its name, or expand into projects of their own",
+        )
+    for wiki in found:
+        kept = [
+            replace(crawl, seeds=tuple(seed for seed in crawl.seeds if seed.casefold() != wanted))
+            for crawl in wiki.crawls
+        ]
+        left = tuple(crawl for crawl in kept if crawl.seeds or crawl.whole)
+        return await _forget(store, wiki, replace(wiki, crawls=left))
+    return None
+
+
+async def _forget(store: Store, wiki: Wiki, left: Wiki) -> ForgottenArticles:
+    lifecycle = Lifecycle(store=store)
+    async with holding(store, "expand", owner=owner_name(), waiting=lambda: None):
+        # Written down first: if this ends in between, the next expansion tidies up.
+        left = replace(left, is_unswept=True)
+        await lifecycle.upsert([left.node(store.project)])
+        articles = (await tidy(lifecycle, left, {}, in_doubt=True)).removed
+        if not left.crawls:
+            await lifecycle.delete([wiki.ref(store.project)])
+    return ForgottenArticles(wiki=wiki.name, articles=articles, whole=not left.crawls)

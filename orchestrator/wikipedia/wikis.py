@@ -1,0 +1,165 @@
+"""The wikis that a project takes articles from: each has a node that says where its pages are and what was asked of it.
+
+So a worker on another machine needs to be told nothing, and the same command knows whether it goes on or begins anew.
+"""
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from graph_stores.errors import Misuse
+from graph_stores.model import Node, Ref
+from graph_stores.protocol import Store
+from orchestrator.lifecycle import new_node
+from orchestrator.states import State
+from pipelines.wikipedia.identity import article_uuid, wiki_uuid
+from pipelines.wikipedia.model import Pages
+
+_TELL_EVERY = 5.0
+
+
+class SourceKind(StrEnum):
+    API = "api"
+    DUMP = "dump"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crawl:
+    """One expansion that was asked for. Without a budget it ends at its depth; `whole` means every article there is."""
+
+    seeds: tuple[str, ...] = ()
+    depth: int = 0
+    budget: int | None = None
+    whole: bool = False
+
+    def covers(self, other: "Crawl") -> bool:
+        """Whether whatever the other holds is in this one too."""
+        if (self.whole, sorted(self.seeds)) != (other.whole, sorted(other.seeds)) or self.depth < other.depth:
+            return False
+        return self.budget is None or (other.budget is not None and self.budget >= other.budget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSource:
+    """Where the pages of a wiki come from: the address of its api.php, or the files of a dump."""
+
+    kind: SourceKind
+    location: tuple[str, ...]
+    contact: str | None = None
+    rate: int | None = None
+
+    def together_with(self, other: "PageSource") -> "PageSource":
+        """Dumps of one wiki are parts of one whole, as far as they are still there; else the other one counts alone."""
+        if self.kind is not SourceKind.DUMP or other.kind is not SourceKind.DUMP:
+            return other
+        from pipelines.wikipedia.dump import find_dumps
+
+        def is_there(pattern: str) -> bool:
+            try:
+                return bool(find_dumps([pattern]))
+            except Misuse:
+                return False
+
+        left = [each for each in self.location if each not in other.location and is_there(each)]
+        return replace(other, location=(*left, *other.location)) if left else other
+
+    def check(self) -> None:
+        """Refuse what can be seen to be wrong before anything is opened."""
+        if self.kind is SourceKind.DUMP:
+            from pipelines.wikipedia.dump import find_dumps
+
+            find_dumps(self.location)
+        else:
+            from pipelines.wikipedia.asking import checked_address
+
+            checked_address(self.location[0], self.contact)
+
+    async def open(self, say: Callable[[str], None], nap: Callable[[float], Awaitable[None]]) -> Pages:
+        """`nap` is how a wiki is waited for."""
+        if self.kind is SourceKind.DUMP:
+            from pipelines.wikipedia.dump import open_dumps
+
+            return await open_dumps(self.location, say=say, progress=_Telling(say))
+        from pipelines.wikipedia.api import open_api
+        from pipelines.wikipedia.politeness import Limits
+
+        limits = Limits(per_minute=self.rate) if self.rate else None
+        return await open_api(self.location[0], contact=self.contact, limits=limits, say=say, nap=nap)
+
+
+class _Telling:
+    """How far the index of a dump is, every few seconds."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._told = time.monotonic()
+
+    def __call__(self, dump: Path, share: float) -> None:
+        if time.monotonic() > self._told + _TELL_EVERY:
+            self._told = time.monotonic()
+            self._say(f"making the index of {dump.name}: {share:.0%}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiki:
+    """`is_stale` says that its pages are still to be compared with what the graph has of them.
+
+    `is_unswept` says that something was changed or taken away, so that more may have lost its reason to be there.
+    """
+
+    name: str
+    lang: str
+    source: PageSource
+    crawls: Sequence[Crawl] = ()
+    state: State = State.PARSED
+    is_stale: bool = False
+    is_unswept: bool = False
+
+    def ref(self, project: str) -> Ref:
+        return Ref(label="Wiki", uuid=wiki_uuid(project, self.name))
+
+    def node(self, project: str) -> Node:
+        return new_node(
+            label="Wiki",
+            uuid=wiki_uuid(project, self.name),
+            name=self.name,
+            state=State.PARSED,
+            properties={
+                "lang": self.lang,
+                "source": self.source.kind.value,
+                "location": list(self.source.location),
+                "contact": self.source.contact,
+                "rate": self.source.rate,
+                "_crawls": json.dumps([asdict(crawl) for crawl in self.crawls]),
+                "_stale": self.is_stale,
+                "_unswept": self.is_unswept,
+            },
+        )
+
+    def with_crawl(self, crawl: Crawl) -> "Wiki":
+        """In place of smaller ones from the same seeds; what was read for a larger one is not thrown away."""
+        if any(each.covers(crawl) for each in self.crawls):
+            return self
+        return replace(self, crawls=(*(each for each in self.crawls if not crawl.covers(each)), crawl))
+
+    def article(self, project: str, title: str) -> Ref:
+        return Ref(label="Article", uuid=article_uuid(project, self.name, title))
+
+
+async def read_wikis(store: Store) -> dict[str, Wiki]:
+    """The wikis of the project by name."""
+    wikis: dict[str, Wiki] = {}
+    for _, name, state, lang, kind, location, contact, rate, crawls, stale, unswept in (await store.ask("wikis")).rows:
+        wikis[name] = Wiki(
+            name=name,
+            lang=lang,
+            source=PageSource(kind=SourceKind(kind), location=tuple(location), contact=contact, rate=rate),
+            crawls=[Crawl(**{**each, "seeds": tuple(each["seeds"])}) for each in json.loads(crawls or "[]")],
+            state=State(state),
+            is_stale=bool(stale),
+            is_unswept=bool(unswept),
+        )
+    return wikis
