@@ -37,6 +37,11 @@ def test_wheel_holds_every_query(dist: Path) -> None:
         assert set(wheel.namelist()) >= QUERIES
 
 
+def test_wheel_holds_what_the_demo_reads(dist: Path) -> None:
+    with zipfile.ZipFile(next(dist.glob("*.whl"))) as wheel:
+        assert {"pipelines/wikipedia/demo/mills.xml", "orchestrator/docs/wikipedia.md"} <= set(wheel.namelist())
+
+
 def test_source_distribution_holds_every_query(dist: Path) -> None:
     with tarfile.open(next(dist.glob("*.tar.gz"))) as source:
         assert {name.partition("/")[2] for name in source.getnames()} >= QUERIES
