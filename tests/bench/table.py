@@ -22,9 +22,14 @@ class Row:
     def __str__(self) -> str:
         kept = "yes" if self.ratio <= self.reach else "**no**"
         return (
-            f"| {self.what} | {self.ours:.3g} {self.unit} | {self.reference:.3g} {self.unit} ({self.reference_name}) "
+            f"| {self.what} | {_short(self.ours)} {self.unit} "
+            f"| {_short(self.reference)} {self.unit} ({self.reference_name}) "
             f"| {self.ratio:.2f} | ≤ {self.reach:g} | {kept} |"
         )
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def show(title: str, rows: list[Row]) -> None:
