@@ -48,7 +48,8 @@ class ParseArticles:
     stage = PARSE
     labels: Sequence[str] = ("Article",)
     limit = TITLES_AT_ONCE
-    runners = 3
+    # One is read while the other is parsed; whatever is in hand when the process is killed is read again.
+    runners = 2
 
     def __init__(
         self, store: Store, pool: Pool[Task, Made], tally: Tally, pages_of: Callable[[str], Awaitable[Pages]]

@@ -116,7 +116,7 @@ class LifecycleMachine(RuleBasedStateMachine):
     def fail(self, pick: int, error_class: ErrorClass) -> None:
         row = self.let_go(self.picked(pick))
         went = self.run(self.lifecycle.fail(row, message="no", error_class=error_class))
-        self.model[row.uuid] = self.model[row.uuid].failed(permanent=error_class is ErrorClass.PERMANENT)
+        self.model[row.uuid] = self.model[row.uuid].failed(permanent=error_class.is_permanent)
         assert went is self.model[row.uuid].state
 
     @precondition(lambda self: self.held)
@@ -156,8 +156,8 @@ class LifecycleMachine(RuleBasedStateMachine):
         is_new = node is not None and node.content != content
         assert busy == ([ref(uuid)] if is_new and uuid in self.held else [])
         if node is not None and is_new and not busy:
-            changed = node if node.state is State.PENDING else node.moved(State.PENDING)
-            self.model[uuid] = replace(changed, content=content)
+            # What is new has failed nothing yet.
+            self.model[uuid] = replace(node.moved(State.PENDING), content=content)
 
     @rule()
     def retry(self) -> None:
