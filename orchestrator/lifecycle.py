@@ -215,7 +215,9 @@ class Lifecycle:
         moved = 0
         page = Select(states=[state.value for state in states.WORKING], expired=expired, limit=_PAGE)
         while rows := await self.store.nodes(page):
-            moves = [self._loss(row, expired=expired) for row in rows if is_lost(row)]
+            # A server may find a node by the state that it is just leaving, and then tell the new one.
+            held = [row for row in rows if row.state in states.WORKING]
+            moves = [self._loss(row, expired=expired) for row in held if is_lost(row)]
             moved += len(moves) - len(await self.move_what_is_still_so(moves))
             page = replace(page, after=rows[-1].ref)
         return moved
