@@ -6,7 +6,7 @@ Owns how the parts are put together and when a job is over. It can be ended anyw
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -24,7 +24,7 @@ from orchestrator.progress import Standing, read_standing
 from orchestrator.settle import unsettle
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.expansion import Expansion, Order
-from orchestrator.worker import Step, Worker, through_outages
+from orchestrator.worker import Step, Worker, looks, through_outages
 from pipelines.embedding import Embedder, EmbedderChoice, Texts, VectorCache, name_of, open_embedder
 from pipelines.files.walk import LeftOut
 
@@ -217,7 +217,7 @@ class Job:
 
     async def _rest(self) -> None:
         """Wait until everything is at rest, whoever works on it."""
-        async for _ in _looks():
+        async for _ in looks(_SHORTEST_LOOK, _LONGEST_LOOK):
             if self._worker.is_idle and await self._is_at_rest():
                 return
 
@@ -237,15 +237,6 @@ class Job:
     async def _settle_once(self) -> None:
         for reader in self._readers:
             await through_outages(reader.settle, self._say)
-
-
-async def _looks() -> AsyncIterator[None]:
-    """Often at first, then less so."""
-    nap = _SHORTEST_LOOK
-    while True:
-        await asyncio.sleep(nap)
-        yield
-        nap = min(_LONGEST_LOOK, nap * 1.5)
 
 
 def _cache_path(own: Path | None) -> Path:

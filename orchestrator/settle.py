@@ -7,6 +7,7 @@ from collections import Counter
 
 from graph_stores.model import Ref, Transition
 from orchestrator.lifecycle import Lifecycle, transition
+from orchestrator.paging import paged
 from orchestrator.states import ErrorClass, ErrorType, State
 
 _PAGE = 1000
@@ -36,15 +37,15 @@ async def unsettle(lifecycle: Lifecycle) -> None:
 
 
 async def _settle_wholes(lifecycle: Lifecycle, label: str, kind: str) -> int:
-    moved, after = 0, ""
-    while rows := (await lifecycle.store.ask(f"settled-{kind}", {"after": after, "limit": _PAGE})).rows:
+    moved = 0
+    # In pages: those that are in error stay so, and must not be in the way of the others.
+    async for rows in paged(lifecycle.store, f"settled-{kind}", limit=_PAGE):
         failing: Counter[str] = Counter()
         for uuid, count in (await lifecycle.store.ask(f"failing-{kind}")).rows:
             failing[uuid] += count
         refs = [(Ref(label=label, uuid=uuid), State(state)) for uuid, state in rows]
         moves = [move for ref, state in refs if (move := _move(ref, state, failing[ref.uuid]))]
         moved += len(moves) - len(await lifecycle.move_what_is_still_so(moves))
-        after = rows[-1][0]  # those that are in error stay so, and must not be in the way of the others
     return moved
 
 

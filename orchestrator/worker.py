@@ -6,7 +6,7 @@ Owns the loop, what an unexpected failure means, and how a stop is graceful. Wha
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -323,6 +323,15 @@ async def through_outages(call: Callable[[], Awaitable[T]], say: Callable[[str],
             if told:
                 say("the store answers again")
             return answer
+
+
+async def looks(shortest: float, longest: float) -> AsyncIterator[None]:
+    """Moments to look whether something came about: often at first, then less so."""
+    nap = shortest
+    while True:
+        yield
+        await asyncio.sleep(nap)
+        nap = min(longest, nap * 1.5)
 
 
 def storable(message: str) -> str:

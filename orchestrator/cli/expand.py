@@ -159,5 +159,7 @@ def _source(settings: "Settings", dumps: Sequence[str]) -> "PageSource":
         return PageSource(
             kind=SourceKind.DUMP, location=tuple(str(Path(each).expanduser().absolute()) for each in dumps)
         )
-    url = settings.api_url or f"https://{settings.lang}.wikipedia.org/w/api.php"
+    from pipelines.wikipedia.api import api_url_of
+
+    url = settings.api_url or api_url_of(settings.lang)
     return PageSource(kind=SourceKind.API, location=(url,), contact=settings.contact, rate=settings.rate)

@@ -10,6 +10,7 @@ from orchestrator.files.link import LinkFiles
 from orchestrator.files.roots import TOP, Root, read_roots
 from orchestrator.leases import owner_name
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.paging import paged
 from orchestrator.tally import Tally
 
 _PAGE = 2000
@@ -37,7 +38,7 @@ async def forget(store: Store, what: str) -> Forgotten:
     if not files and below != TOP:
         raise NotInGraph(
             f"there is nothing of {what} in project {store.project}",
-            hint='see what there is: graphmill query "MATCH (f:File) RETURN f.root, f.path"',
+            hint="see where its files come from: graphmill query --name roots",
         )
     folders = await _folders(store, root, below, files)
     linker = LinkFiles(Lifecycle(store=store), owner_name(), Tally())
@@ -68,10 +69,8 @@ def _find(what: str, roots: dict[str, Root]) -> tuple[Root, str]:
 async def _files(store: Store, root: Root, below: str) -> dict[str, str]:
     """The uuids by path."""
     files: dict[str, str] = {}
-    after = ""
-    while rows := (await store.ask("files", {"root": root.name, "after": after, "limit": _PAGE})).rows:
+    async for rows in paged(store, "files", limit=_PAGE, root=root.name):
         files |= {path: uuid for uuid, path, *_ in rows}
-        after = rows[-1][0]
     return {path: uuid for path, uuid in files.items() if below in (TOP, path) or path.startswith(f"{below}/")}
 
 

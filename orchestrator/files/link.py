@@ -15,6 +15,7 @@ from graph_stores.model import Batch, Edge, Fence, NodeRow, Ref, Unlink, Update,
 from orchestrator.files.parse import ref_of
 from orchestrator.holding import take
 from orchestrator.lifecycle import Lifecycle, Result, transition
+from orchestrator.paging import paged
 from orchestrator.removal import Removal, away, removal_of_texts, rows_of
 from orchestrator.states import LINK, State
 from orchestrator.tally import Tally
@@ -162,12 +163,11 @@ class LinkFiles:
 
     async def _index(self, holding: _Holding) -> Index:
         if holding.index is None:
-            index, after = Index(), ""
-            while rows := (await self._store.ask("manifests", {"after": after, "limit": _PAGE})).rows:
+            index = Index()
+            async for rows in paged(self._store, "manifests", limit=_PAGE):
                 for uuid, root, path, _, manifest, _ in rows:
                     if manifest and (known := _loaded(manifest, uuid)):
                         index.put(Entry(uuid=uuid, root=root, path=path, manifest=known))
-                after = rows[-1][0]
             holding.index = index
         return holding.index
 

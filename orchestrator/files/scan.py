@@ -13,6 +13,7 @@ from graph_stores.model import Edge, Node, Ref, Update
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.roots import TOP, Root
 from orchestrator.lifecycle import Lifecycle, new_node
+from orchestrator.paging import paged
 from orchestrator.states import ErrorType, State
 from orchestrator.tally import Tally
 from pipelines.files.identity import directory_uuid, file_uuid
@@ -155,10 +156,7 @@ class Scanner:
 
     async def _known(self, root: Root) -> dict[str, Known]:
         known: dict[str, Known] = {}
-        after = ""
-        while rows := (
-            await self._lifecycle.store.ask("files", {"root": root.name, "after": after, "limit": _PAGE})
-        ).rows:
+        async for rows in paged(self._lifecycle.store, "files", limit=_PAGE, root=root.name):
             for uuid, path, state, size, modified, digest, error_type in rows:
                 known[path] = Known(
                     ref=Ref(label="File", uuid=uuid),
@@ -168,7 +166,6 @@ class Scanner:
                     hash=digest,
                     error_type=error_type,
                 )
-            after = rows[-1][0]
         return known
 
 

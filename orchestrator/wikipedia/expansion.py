@@ -5,7 +5,7 @@ Owns the course of an expansion: whether it goes on or begins anew, what is look
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -14,17 +14,18 @@ from graph_stores.errors import Misuse
 from graph_stores.model import Ref, Update
 from orchestrator.holding import holding
 from orchestrator.lifecycle import Lifecycle, transition
+from orchestrator.paging import paged
 from orchestrator.settle import settle_articles
 from orchestrator.states import State
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.link import LinkArticles
-from orchestrator.wikipedia.parse import ParseArticles, awake, hash_of, new_article, reason_of
+from orchestrator.wikipedia.parse import ParseArticles, awake, marks_of_absence, new_article
 from orchestrator.wikipedia.refresh import changed_pages
 from orchestrator.wikipedia.tidy import tidy
 from orchestrator.wikipedia.titles import is_stub
 from orchestrator.wikipedia.walk import Reach, Walk
 from orchestrator.wikipedia.wikis import Crawl, PageSource, Wiki, read_wikis
-from orchestrator.worker import Pause, Step, Worker, through_outages
+from orchestrator.worker import Pause, Step, Worker, looks, through_outages
 from pipelines.pool import Pool
 from pipelines.wikipedia.making import Made, Task, make
 from pipelines.wikipedia.model import Absent, Page, Pages, WikiUnavailable
@@ -90,7 +91,6 @@ class Expansion:
                 self._order = replace(self._order, source=together)
                 self._pages[pages.site.wiki] = pages = await self._opened(together)
             self._site = pages.site
-            self._is_whole = self._order.whole
         pool: Pool[Task, Made] = Pool(make, processes=processes, seconds=_PARSE_SECONDS)
         await pool.start()
         stack.push_async_callback(pool.close)
@@ -202,7 +202,7 @@ class Expansion:
         walk = Walk(
             store=self._store,
             wiki=wiki.name,
-            read=self._read,
+            read=partial(self._read, are_seeds=not order.whole),
             peek=lambda titles: self._through_outages(lambda: _peek(pages, titles)),
         )
         if not order.whole:
@@ -224,9 +224,9 @@ class Expansion:
             if len(reach.depths) >= budget:
                 break
 
-    async def _read(self, titles: Sequence[str], depth: int) -> None:
+    async def _read(self, titles: Sequence[str], depth: int, *, are_seeds: bool) -> None:
         for start in range(0, len(titles), _PAGE):
-            await self._admit(titles[start : start + _PAGE], depth=depth, seeds=depth == 0 and not self._is_whole)
+            await self._admit(titles[start : start + _PAGE], depth=depth, seeds=are_seeds and depth == 0)
         await self._read_through()
 
     async def _admit(self, titles: Sequence[str], *, depth: int, seeds: bool) -> None:
@@ -247,7 +247,7 @@ class Expansion:
 
     async def _read_through(self, *, leaving: int = 0) -> None:
         """Wait until every article that is to be read is read and linked, whoever does it."""
-        async for _ in _looks():
+        async for _ in looks(_SHORTEST_LOOK, _LONGEST_LOOK):
             (left,) = (await through_outages(lambda: self._store.ask("expanding"), self._say)).rows[0]
             if left <= leaving:
                 return
@@ -263,25 +263,20 @@ class Expansion:
 
     async def _look_behind(self, pages: Pages) -> bool:
         """Whether there was anything to read."""
-        after, found = "", False
-        while rows := (
-            await self._store.ask("remembered", {"wiki": self._site.wiki, "after": after, "limit": _PAGE})
-        ).rows:
+        found = False
+        async for rows in paged(self._store, "remembered", limit=_PAGE, wiki=self._site.wiki):
             stubs = {row[1]: row[0] for row in rows if is_stub(row[2], row[3])}
             reading = await self._through_outages(partial(pages.look, list(stubs)))
             absent = {title: end for title in stubs if isinstance(end := reading.end_of(title), Absent)}
             await self._lifecycle.update(
                 [
-                    Update(
-                        node=Ref(label="Article", uuid=stubs[title]),
-                        properties={"_errorMessage": reason_of(end), "_contentHash": hash_of(end)},
-                    )
+                    Update(node=Ref(label="Article", uuid=stubs[title]), properties=marks_of_absence(end))
                     for title, end in absent.items()
                 ]
             )
             there = [title for title in stubs if title not in absent]
             await self._admit(there, depth=1, seeds=False)
-            after, found = rows[-1][0], found or bool(there)
+            found = found or bool(there)
         return found
 
     async def _through_outages(self, call: Callable[[], Awaitable[T]]) -> T:
@@ -338,12 +333,3 @@ class Expansion:
 async def _peek(pages: Pages, titles: Sequence[str]) -> list[bool]:
     reading = await pages.look(titles)
     return [isinstance(reading.end_of(title), Page) for title in titles]
-
-
-async def _looks() -> AsyncIterator[None]:
-    """Often at first, then less so."""
-    nap = _SHORTEST_LOOK
-    while True:
-        yield
-        await asyncio.sleep(nap)
-        nap = min(_LONGEST_LOOK, nap * 1.5)

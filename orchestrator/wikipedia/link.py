@@ -7,18 +7,20 @@ yet known to be a redirect is taken for an article; once it is known, the edges 
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from graph_stores.model import Batch, Edge, Fence, NodeRow, Ref, Unlink, Update, Value
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result, transition
+from orchestrator.paging import paged
 from orchestrator.states import LINK, State
 from orchestrator.tally import Tally
+from orchestrator.wikipedia.ends import Ends
 from orchestrator.wikipedia.parse import new_stub
 from orchestrator.worker import Outcome
 from pipelines.wikipedia.identity import article_uuid, section_uuid
 from pipelines.wikipedia.model import Pages, Site
 
-_MOST_HOPS = 20
 _PAGE = 200
 
 
@@ -57,7 +59,7 @@ class LinkArticles:
         ends = await Ends.of(self._store, site.wiki, titles)
         return [self._result(site, node, links[node.uuid], ends) for node in nodes]
 
-    def _result(self, site: Site, node: NodeRow, links: Mapping[str, int], ends: "Ends") -> Result:
+    def _result(self, site: Site, node: NodeRow, links: Mapping[str, int], ends: Ends) -> Result:
         depth = (node.properties.get("expansion_depth") or 0) + 1
         return Result(
             node=node,
@@ -72,55 +74,21 @@ class LinkArticles:
                 if fresh
             ],
             unlinks=[Unlink(source=node.ref, type="LINKS_TO")] if "_linkedAt" in node.properties else [],
-            nodes=[new_stub(self._store.project, site, title, depth) for title in links if title not in ends.there],
-            edges=ends.edges(node.ref, links),
+            nodes=[new_stub(self._store.project, site, title, depth) for title in links if title not in ends],
+            edges=_edges(node.ref, links, ends, partial(article_uuid, self._store.project, site.wiki)),
         )
 
 
-class Ends:
-    """Where titles lead to: which of them are in the graph, and through which redirects."""
-
-    def __init__(self, project: str, wiki: str) -> None:
-        self.there: set[str] = set()
-        self._redirects: dict[str, str] = {}
-        self._project = project
-        self._wiki = wiki
-
-    @classmethod
-    async def of(cls, store: Store, wiki: str, titles: set[str]) -> "Ends":
-        ends = cls(store.project, wiki)
-        wanted = titles
-        for _ in range(_MOST_HOPS):
-            uuids = {article_uuid(store.project, wiki, title): title for title in sorted(wanted)}
-            rows = (await store.ask("articles", {"uuids": list(uuids)})).rows if uuids else ()
-            ends.there |= {uuids[row[0]] for row in rows}
-            found = {uuids[row[0]]: row[3] for row in rows if row[3]}
-            ends._redirects |= found
-            wanted = set(found.values()) - ends.there
-            if not wanted:
-                break
-        return ends
-
-    def end_of(self, title: str) -> str:
-        """The title itself where it is no redirect, or one that only leads to itself."""
-        seen = {title}
-        end = title
-        while (following := self._redirects.get(end)) is not None:
-            if following in seen:
-                return title
-            seen.add(following)
-            end = following
-        return end
-
-    def edges(self, source: Ref, links: Mapping[str, int]) -> list[Edge]:
-        counts: Counter[str] = Counter()
-        for title, count in links.items():
-            counts[article_uuid(self._project, self._wiki, self.end_of(title))] += count
-        return [
-            Edge(type="LINKS_TO", source=source, target=Ref(label="Article", uuid=uuid), properties={"count": count})
-            for uuid, count in counts.items()
-            if uuid != source.uuid
-        ]
+def _edges(source: Ref, links: Mapping[str, int], ends: Ends, article: Callable[[str], str]) -> list[Edge]:
+    """One for each article that is linked to, with the number of all the ways in which its title was written."""
+    counts: Counter[str] = Counter()
+    for title, count in links.items():
+        counts[article(ends.end_of(title))] += count
+    return [
+        Edge(type="LINKS_TO", source=source, target=_ref(uuid), properties={"count": count})
+        for uuid, count in counts.items()
+        if uuid != source.uuid
+    ]
 
 
 async def lead_through_redirects(lifecycle: Lifecycle) -> None:
@@ -129,11 +97,9 @@ async def lead_through_redirects(lifecycle: Lifecycle) -> None:
     To be called while nobody reads or links articles.
     """
     store = lifecycle.store
-    after = ""
-    while rows := (await store.ask("through-redirects", {"after": after, "limit": _PAGE})).rows:
+    async for rows in paged(store, "through-redirects", limit=_PAGE):
         for wiki in sorted({row[1] for row in rows}):
             await _relink(store, wiki, {uuid: links for uuid, each, links in rows if each == wiki})
-        after = rows[-1][0]
     anew = (await store.ask("redirected-anew")).rows
     for wiki in sorted({row[2] for row in anew}):
         titles = await _leading_to(store, wiki, {row[1] for row in anew if row[2] == wiki})
@@ -144,12 +110,10 @@ async def lead_through_redirects(lifecycle: Lifecycle) -> None:
 async def _leading_to(store: Store, wiki: str, titles: set[str]) -> set[str]:
     """The titles, and the redirects that lead to them or through them."""
     sources: dict[str, list[str]] = {}
-    after = ""
-    while rows := (await store.ask("remembered", {"wiki": wiki, "after": after, "limit": _PAGE})).rows:
+    async for rows in paged(store, "remembered", limit=_PAGE, wiki=wiki):
         for _, title, _, _, target, *_ in rows:
             if target:
                 sources.setdefault(target, []).append(title)
-        after = rows[-1][0]
     leading: set[str] = set()
     following = titles
     while following:
@@ -169,20 +133,18 @@ async def _relink(store: Store, wiki: str, sources: Mapping[str, str | None]) ->
         return
     links = {uuid: links_in(text) for uuid, text in sources.items()}
     ends = await Ends.of(store, wiki, {title for each in links.values() for title in each})
+    article = partial(article_uuid, store.project, wiki)
     await store.commit(
         Batch(
             unlinks=[Unlink(source=_ref(uuid), type="LINKS_TO") for uuid in links],
-            edges=[edge for uuid, each in links.items() for edge in ends.edges(_ref(uuid), each)],
+            edges=[edge for uuid, each in links.items() for edge in _edges(_ref(uuid), each, ends, article)],
         )
     )
 
 
-async def linking(store: Store, wiki: str) -> AsyncIterator[Sequence[Sequence[Value]]]:
+def linking(store: Store, wiki: str) -> AsyncIterator[Sequence[Sequence[Value]]]:
     """Every article with its links, in pages: uuid, title, and the links as JSON."""
-    after = ""
-    while rows := (await store.ask("linking", {"wiki": wiki, "after": after, "limit": _PAGE})).rows:
-        yield rows
-        after = rows[-1][0]
+    return paged(store, "linking", limit=_PAGE, wiki=wiki)
 
 
 def links_in(text: str | None) -> dict[str, int]:

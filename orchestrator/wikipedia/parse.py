@@ -127,22 +127,21 @@ class ParseArticles:
         if isinstance(found, Redirect):
             return await self._redirect(site, node, found)
         if isinstance(found, Absent):
-            known: dict[str, Value] = {"_contentHash": hash_of(found)}
             if not node.properties.get("_seed"):
-                return await self._left_out(node, reason_of(found), known)
+                return await self._left_out(node, marks_of_absence(found))
             # Somebody asked for it: that it is not there is an error, whatever it was before.
-            known |= {"_errorType": self.stage.error_type.value, "_errorClass": ErrorClass.MISSING.value}
-            return replace(await self._left_out(node, found.reason, known), path=(State.ERROR,))
+            error = {"_errorType": self.stage.error_type.value, "_errorClass": ErrorClass.MISSING.value}
+            known = marks_of_absence(found) | error | {"_errorMessage": found.reason}
+            return replace(await self._left_out(node, known), path=(State.ERROR,))
         return await self._article(site, node, found)
 
     async def _redirect(self, site: Site, node: NodeRow, found: Redirect) -> Result:
-        known = {"_redirect": found.target, "_contentHash": hash_of(found)}
-        result = await self._left_out(node, f"a redirect to {found.target}", known)
+        result = await self._left_out(node, marks_of_redirect(found))
         # Whether it is to be read is decided when the level is: until then it is a stub, if it is not there already.
         stub = new_stub(self._store.project, site, found.target, node.properties.get("expansion_depth") or 0)
         return replace(result, nodes=[stub], edges=[Edge(type="REDIRECTS_TO", source=node.ref, target=stub.ref)])
 
-    async def _left_out(self, node: NodeRow, reason: str, known: Mapping[str, Value]) -> Result:
+    async def _left_out(self, node: NodeRow, known: Mapping[str, Value]) -> Result:
         """To skip, without what it had as an article or led to as a redirect."""
         gone = await removal_of_texts(self._store, sections_of(node))
         return Result(
@@ -152,7 +151,6 @@ class ParseArticles:
                 **dict.fromkeys(OF_A_PAGE),
                 "_redirect": None,
                 **known,
-                "_errorMessage": reason,
                 **_relinked(node, known.get("_redirect")),
             },
             also=gone.moves,
@@ -209,7 +207,10 @@ class ParseArticles:
         )
 
     def _site(self, site: Site) -> bytes:
-        return self._sites.setdefault(site.wiki, pickle.dumps(site))
+        """Pickled once: it may name a thousand other wikis."""
+        if site.wiki not in self._sites:
+            self._sites[site.wiki] = pickle.dumps(site)
+        return self._sites[site.wiki]
 
 
 def new_article(
@@ -250,9 +251,19 @@ def awake(ref: Ref, depth: int) -> Transition:
     return transition(ref, expected=State.SKIP, to=State.PENDING, retry_count=0, properties=properties)
 
 
-def reason_of(absent: Absent) -> str:
-    """In the same words whether a dump or an API said so: it is the same graph."""
-    return NO_SUCH_PAGE if absent.absence is Absence.MISSING else absent.reason
+def marks_of_redirect(redirect: Redirect) -> dict[str, Value]:
+    """What is known of a title that leads to another."""
+    return {
+        "_redirect": redirect.target,
+        "_contentHash": hash_of(redirect),
+        "_errorMessage": f"a redirect to {redirect.target}",
+    }
+
+
+def marks_of_absence(absent: Absent) -> dict[str, Value]:
+    """What is known of a title without a page, in the same words whether a dump or an API said so."""
+    reason = NO_SUCH_PAGE if absent.absence is Absence.MISSING else absent.reason
+    return {"_contentHash": hash_of(absent), "_errorMessage": reason}
 
 
 def hash_of(found: Found) -> str:

@@ -1,10 +1,10 @@
 """What became of the pages since they were read: compared by their revisions, before anything is read again."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from graph_stores.model import Ref, Value
+from graph_stores.model import Ref
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.paging import paged
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.parse import hash_of
 from orchestrator.wikipedia.titles import is_stub
@@ -30,8 +30,7 @@ async def changed_pages(lifecycle: Lifecycle, pages: Pages, tally: Tally, *, is_
     What another source does not have is not gone for that: dumps come in parts.
     """
     changes = Changes()
-    after = ""
-    while rows := (await _remembered(lifecycle, pages, after)):
+    async for rows in paged(lifecycle.store, "remembered", limit=_PAGE, wiki=pages.site.wiki):
         known = {
             title: (uuid, hash_) for uuid, title, state, reason, _, hash_, *_ in rows if not is_stub(state, reason)
         }
@@ -46,10 +45,4 @@ async def changed_pages(lifecycle: Lifecycle, pages: Pages, tally: Tally, *, is_
                 changes.elsewhere += 1
             elif before is not None:
                 changes.pages[Ref(label="Article", uuid=uuid)] = now
-        after = rows[-1][0]
     return changes
-
-
-async def _remembered(lifecycle: Lifecycle, pages: Pages, after: str) -> Sequence[Sequence[Value]]:
-    question = {"wiki": pages.site.wiki, "after": after, "limit": _PAGE}
-    return (await lifecycle.store.ask("remembered", question)).rows

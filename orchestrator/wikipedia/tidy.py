@@ -10,13 +10,15 @@ from typing import TypeVar
 from graph_stores.model import Batch, Edge, Ref, Unlink, Update, Value
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.paging import paged
 from orchestrator.removal import away, removal_of_texts, rows_of
 from orchestrator.states import State
 from orchestrator.wikipedia.link import lead_through_redirects, linking, links_in
-from orchestrator.wikipedia.parse import OF_A_PAGE, sections_of
+from orchestrator.wikipedia.parse import OF_A_PAGE, marks_of_redirect, sections_of
 from orchestrator.wikipedia.titles import BEYOND_BUDGET, BEYOND_DEPTH, Standing, is_stub, standing_of
 from orchestrator.wikipedia.walk import Reach, Walk
 from orchestrator.wikipedia.wikis import Crawl, Wiki
+from pipelines.wikipedia.model import Redirect
 
 T = TypeVar("T")
 
@@ -51,7 +53,8 @@ async def tidy(
     """
     store = lifecycle.store
     walk = Walk(store=store, wiki=wiki.name)
-    reaches = [known.get(crawl) or await walk.go(crawl) for crawl in wiki.crawls if not crawl.whole]
+    crawls = [crawl for crawl in wiki.crawls if not crawl.whole]
+    reaches = [known.get(crawl) or await walk.go(crawl) for crawl in crawls]
     is_whole = any(crawl.whole for crawl in wiki.crawls)
     reach = _merged(reaches)
     reach.is_cut = any(crawl.whole and crawl.budget is not None for crawl in wiki.crawls)
@@ -68,7 +71,6 @@ async def tidy(
     if not keep_stubs:
         found = await _look(store, wiki, reach, is_whole=is_whole)
         await _in_pages(found.stubs, lifecycle.delete)
-    crawls = [crawl for crawl in wiki.crawls if not crawl.whole]
     unfinished = [crawl for crawl, each in zip(crawls, reaches, strict=True) if not each.complete]
     return Tidied(removed=len(unreached), unfinished=unfinished)
 
@@ -76,31 +78,22 @@ async def tidy(
 async def _resolve_stubs(lifecycle: Lifecycle, wiki: Wiki) -> None:
     """Stubs that are known to redirect to an article, although nobody read them: links to them are links to it."""
     store = lifecycle.store
-    after = ""
-    while rows := (await store.ask("redirected", {"wiki": wiki.name, "after": after, "limit": _AT_ONCE})).rows:
-        leading = {wiki.article(store.project, title): row for row in rows for title in row[2]}
+    async for rows in paged(store, "redirected", limit=_AT_ONCE, wiki=wiki.name):
+        leading = {
+            wiki.article(store.project, title): Redirect(title=title, target=row[1]) for row in rows for title in row[2]
+        }
         known = (await store.ask("articles", {"uuids": [ref.uuid for ref in leading]})).rows
-        stubs = [Ref(label="Article", uuid=row[0]) for row in known if is_stub(row[1], row[2])]
+        unread = [_ref(row[0]) for row in known if is_stub(row[1], row[2])]
+        stubs = {ref: leading[ref] for ref in unread}
         await store.commit(
             Batch(
-                updates=[
-                    Update(
-                        node=stub,
-                        properties={
-                            "_redirect": leading[stub][1],
-                            "_contentHash": f"redirect {leading[stub][1]}",
-                            "_errorMessage": f"a redirect to {leading[stub][1]}",
-                        },
-                    )
-                    for stub in stubs
-                ],
+                updates=[Update(node=stub, properties=marks_of_redirect(each)) for stub, each in stubs.items()],
                 edges=[
-                    Edge(type="REDIRECTS_TO", source=stub, target=Ref(label="Article", uuid=leading[stub][0]))
-                    for stub in stubs
+                    Edge(type="REDIRECTS_TO", source=stub, target=wiki.article(store.project, each.target))
+                    for stub, each in stubs.items()
                 ],
             )
         )
-        after = rows[-1][0]
 
 
 def _merged(reaches: Sequence[Reach]) -> Reach:
@@ -116,7 +109,7 @@ def _merged(reaches: Sequence[Reach]) -> Reach:
 async def _look(store: Store, wiki: Wiki, reach: Reach, *, is_whole: bool) -> _Found:
     found = _Found()
     async for uuid, _, state, reason, redirect, _, depth, kind in _remembered(store, wiki):
-        ref = Ref(label="Article", uuid=uuid)
+        ref = _ref(uuid)
         if is_stub(state, reason):
             found.stubs.append(ref)
             if reason != (wanted := _why_not(uuid, reach)):
@@ -183,20 +176,22 @@ async def _sweep(lifecycle: Lifecycle, wiki: Wiki) -> None:
             supported.add(following)
             end = following
     if not any(crawl.whole for crawl in wiki.crawls):
-        unsupported = [Ref(label="Article", uuid=uuid) for uuid in titles if uuid not in supported]
+        unsupported = [_ref(uuid) for uuid in titles if uuid not in supported]
         await _in_pages(unsupported, lifecycle.delete, page=_AT_ONCE)
     while rows := (await store.ask("empty-categories", {"limit": _PAGE})).rows:
         await lifecycle.delete([Ref(label="Category", uuid=uuid) for (uuid,) in rows])
 
 
 async def _remembered(store: Store, wiki: Wiki) -> AsyncIterator[Sequence[Value]]:
-    after = ""
-    while rows := (await store.ask("remembered", {"wiki": wiki.name, "after": after, "limit": _PAGE})).rows:
+    async for rows in paged(store, "remembered", limit=_PAGE, wiki=wiki.name):
         for row in rows:
             yield row
-        after = rows[-1][0]
 
 
 async def _in_pages(whole: Sequence[T], do: Callable[[Sequence[T]], Awaitable[None]], *, page: int = _PAGE) -> None:
     for start in range(0, len(whole), page):
         await do(whole[start : start + page])
+
+
+def _ref(uuid: str) -> Ref:
+    return Ref(label="Article", uuid=uuid)

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from graph_stores.protocol import Store
-from orchestrator.wikipedia.titles import Standing, standing_of
+from orchestrator.wikipedia.ends import Ends
+from orchestrator.wikipedia.titles import Standing
 from orchestrator.wikipedia.wikis import Crawl
 from pipelines.wikipedia.identity import article_uuid
 
 _AT_ONCE = 1000
-_MOST_HOPS = 20
 
 Read = Callable[[Sequence[str], int], Awaitable[None]]
 """Have titles read, at a depth, and return when they are."""
@@ -116,27 +116,11 @@ class Walk:
 
     async def _ends(self, titles: Sequence[str]) -> "list[_End]":
         """Where each title leads to, through the redirects that are known."""
-        found: dict[str, _End] = {}
-        following = {title: title for title in titles}
-        ways: dict[str, list[str]] = {title: [] for title in titles}
-        for _ in range(_MOST_HOPS):
-            uuids = {self._uuid(title): title for title in following.values()}
-            rows = (await self.store.ask("articles", {"uuids": list(uuids)})).rows if uuids else ()
-            known = {uuids[row[0]]: row for row in rows}
-            onward: dict[str, str] = {}
-            for first, title in following.items():
-                ways[first].append(self._uuid(title))
-                row = known.get(title)
-                if row and row[3]:
-                    onward[first] = row[3]
-                else:
-                    standing = standing_of(row[1], row[2], row[4]) if row else Standing.UNKNOWN
-                    found[first] = _End(title=title, way=ways[first], standing=standing)
-            following = onward
-        nowhere = {
-            first: _End(title=title, way=ways[first], standing=Standing.NOTHING) for first, title in following.items()
-        }
-        return [(found | nowhere)[title] for title in titles]
+        ends = await Ends.of(self.store, self.wiki, titles)
+        return [
+            _End(title=way[-1], way=[self._uuid(each) for each in way], standing=ends.standing_of(title))
+            for title, way in ((title, ends.way(title)) for title in titles)
+        ]
 
     def _uuid(self, title: str) -> str:
         return article_uuid(self.store.project, self.wiki, title)

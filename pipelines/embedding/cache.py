@@ -6,18 +6,18 @@ damaged is set aside and begun anew. What was not asked for the longest goes fir
 
 import asyncio
 import logging
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from graph_stores.model import VectorSpace
+from pipelines.statements import Statements
 
 _LOG = logging.getLogger(__name__)
+_SQL = Statements(Path(__file__).with_suffix(".sql"))
 _NEWEST = 1
 _PATIENCE = 5.0
 _LARGEST = 2 * 1024**3
@@ -96,16 +96,16 @@ class VectorCache:
         self._connection = connection
         found = self.path.stat()
         self._inode = (found.st_dev, found.st_ino)
-        version = connection.execute(_sql("version")).fetchone()[0]
+        version = connection.execute(_SQL.one("version")).fetchone()[0]
         if version not in (0, _NEWEST):
             raise sqlite3.NotSupportedError(f"its format {version} is newer than {_NEWEST}")
-        for statement in _statements("settings"):
+        for statement in _SQL.several("settings"):
             connection.execute(statement).fetchall()
         with _writing(connection):
-            for statement in _statements("create"):
+            for statement in _SQL.several("create"):
                 connection.execute(statement)
-            connection.execute(_sql("set_version"))
-            self._opening = connection.execute(_sql("count_opening")).fetchone()[0]
+            connection.execute(_SQL.one("set_version"))
+            self._opening = connection.execute(_SQL.one("count_opening")).fetchone()[0]
         self._spaces.clear()
         self._make_room(connection)
 
@@ -144,7 +144,7 @@ class VectorCache:
         found: dict[str, bytes] = {}
         old: list[int] = []
         for each in hashes:
-            row = connection.execute(_sql("get"), {"space": number, "hash": bytes.fromhex(each)}).fetchone()
+            row = connection.execute(_SQL.one("get"), {"space": number, "hash": bytes.fromhex(each)}).fetchone()
             if row is not None and len(row[2]) == 4 * space.dimension:
                 found[each] = row[2]
                 if row[1] != self._opening:
@@ -156,13 +156,13 @@ class VectorCache:
     def _touch(self, connection: sqlite3.Connection, rows: list[int]) -> None:
         # Another process that holds the file up must not cost what was found in it.
         with suppress(sqlite3.OperationalError), _writing(connection):
-            connection.executemany(_sql("touch"), [{"id": each, "used": self._opening} for each in rows])
+            connection.executemany(_SQL.one("touch"), [{"id": each, "used": self._opening} for each in rows])
 
     def _put(self, connection: sqlite3.Connection, space: VectorSpace, vectors: Mapping[str, bytes]) -> None:
         number = self._space(connection, space)
         with _writing(connection):
             connection.executemany(
-                _sql("put"),
+                _SQL.one("put"),
                 [
                     {"space": number, "hash": bytes.fromhex(each), "used": self._opening, "numbers": numbers}
                     for each, numbers in vectors.items()
@@ -173,51 +173,33 @@ class VectorCache:
     def _space(self, connection: sqlite3.Connection, space: VectorSpace) -> int:
         if space not in self._spaces:
             names = {"provider": space.provider, "model": space.model, "dimension": space.dimension}
-            connection.execute(_sql("make_space"), names)
-            self._spaces[space] = connection.execute(_sql("space"), names).fetchone()[0]
+            connection.execute(_SQL.one("make_space"), names)
+            self._spaces[space] = connection.execute(_SQL.one("space"), names).fetchone()[0]
         return self._spaces[space]
 
     def _make_room(self, connection: sqlite3.Connection) -> None:
         """The file itself does not shrink: what was freed is written to again."""
-        while connection.execute(_sql("size")).fetchone()[0] > self._largest:
-            count = connection.execute(_sql("count")).fetchone()[0]
+        while connection.execute(_SQL.one("size")).fetchone()[0] > self._largest:
+            count = connection.execute(_SQL.one("count")).fetchone()[0]
             if not count:
                 return
             with _writing(connection):
-                connection.execute(_sql("forget_oldest"), {"count": count // _SHARE + 1})
+                connection.execute(_SQL.one("forget_oldest"), {"count": count // _SHARE + 1})
 
 
 @contextmanager
 def _writing(connection: sqlite3.Connection) -> Iterator[None]:
     """A transaction that takes the write lock at once: one that asks for it late is refused without waiting."""
-    connection.execute(_sql("begin"))
+    connection.execute(_SQL.one("begin"))
     try:
         yield
-        connection.execute(_sql("commit"))
+        connection.execute(_SQL.one("commit"))
     except BaseException:
         if connection.in_transaction:
-            connection.execute(_sql("rollback"))
+            connection.execute(_SQL.one("rollback"))
         raise
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
     # The extended code has the primary one in its lowest byte.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
-
-
-@cache
-def _queries() -> dict[str, str]:
-    text = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
-    parts = re.split(r"^-- name: (\w+)$", text, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
-
-
-@cache
-def _statements(name: str) -> tuple[str, ...]:
-    lines = [line for line in _queries()[name].splitlines() if not line.startswith("--")]
-    return tuple(filter(None, (each.strip() for each in "\n".join(lines).split(";"))))
-
-
-def _sql(name: str) -> str:
-    [statement] = _statements(name)
-    return statement

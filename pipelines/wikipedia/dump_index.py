@@ -17,10 +17,11 @@ from threading import Event
 from typing import Any
 
 from graph_stores.errors import GraphmillError
+from pipelines.statements import Statements
 from pipelines.wikipedia.dump_page import Entry, Kind
-from pipelines.wikipedia.dump_sql import sql, statements
 
 _FORMAT = 2
+_SQL = Statements(Path(__file__).with_suffix(".sql"))
 _CHECK_EVERY = 0.2
 _COMMIT_AFTER = 20_000
 
@@ -93,7 +94,7 @@ class DumpIndex:
             return None
         connection.row_factory = sqlite3.Row
         try:
-            facts = {row["name"]: row["value"] for row in connection.execute(sql("facts"))}
+            facts = {row["name"]: row["value"] for row in connection.execute(_SQL.one("facts"))}
         except sqlite3.Error:
             facts = {}
         if not facts.items() >= identity_of(dump).items():
@@ -102,32 +103,32 @@ class DumpIndex:
         return cls(path, connection, facts)
 
     def find(self, titles: Iterable[str]) -> dict[str, Row]:
-        rows = self._connection.execute(sql("find"), (json.dumps(list(titles)),))
+        rows = self._connection.execute(_SQL.one("find"), (json.dumps(list(titles)),))
         return {row["title"]: Row.from_sql(row) for row in rows}
 
     def leading_to(self, titles: Iterable[str]) -> list[tuple[str, str]]:
         """Redirects straight to the titles: their own title and where they lead."""
-        rows = self._connection.execute(sql("leading_to"), (json.dumps(list(titles)),))
+        rows = self._connection.execute(_SQL.one("leading_to"), (json.dumps(list(titles)),))
         return [(row["title"], row["target"]) for row in rows]
 
     def following(self, after: int, limit: int) -> list[Row]:
         """In the order of their places."""
-        rows = self._connection.execute(sql("following"), {"id": after, "limit": limit})
+        rows = self._connection.execute(_SQL.one("following"), {"id": after, "limit": limit})
         return [Row.from_sql(row) for row in rows]
 
     def ends(self) -> list[Row]:
         """The first and the last page."""
-        rows = [self._connection.execute(sql(name)).fetchone() for name in ("first", "last")]
+        rows = [self._connection.execute(_SQL.one(name)).fetchone() for name in ("first", "last")]
         return [Row.from_sql(row) for row in rows if row is not None]
 
     def members(self, category: str) -> list[Row]:
-        return [Row.from_sql(row) for row in self._connection.execute(sql("members"), (category,))]
+        return [Row.from_sql(row) for row in self._connection.execute(_SQL.one("members"), (category,))]
 
     def has_more_than(self, limit: int) -> bool:
-        return bool(self._connection.execute(sql("has_more_than"), {"limit": limit}).fetchone()[0])
+        return bool(self._connection.execute(_SQL.one("has_more_than"), {"limit": limit}).fetchone()[0])
 
     def every_title(self) -> list[str]:
-        return [row["title"] for row in self._connection.execute(sql("every_title"))]
+        return [row["title"] for row in self._connection.execute(_SQL.one("every_title"))]
 
     def titles_around(self, title: str, limit: int) -> list[str]:
         """Those that stand next to it in the alphabet, in both directions."""
@@ -135,7 +136,7 @@ class DumpIndex:
         return [
             row["title"]
             for name in ("titles_from", "titles_before")
-            for row in self._connection.execute(sql(name), values)
+            for row in self._connection.execute(_SQL.one(name), values)
         ]
 
     def close(self) -> None:
@@ -166,7 +167,7 @@ class IndexWriter:
     def add(self, place: Place, *, title: str, page_id: int, entry: Entry | None) -> int:
         self._since += 1
         added = self._connection.execute(
-            sql("add"),
+            _SQL.one("add"),
             {
                 "title": title,
                 "page_id": page_id,
@@ -185,8 +186,8 @@ class IndexWriter:
 
     def add_members(self, page: int, categories: Iterable[str]) -> None:
         for name in categories:
-            self._connection.execute(sql("add_category"), (name,))
-            self._connection.execute(sql("add_member"), {"name": name, "page": page})
+            self._connection.execute(_SQL.one("add_category"), (name,))
+            self._connection.execute(_SQL.one("add_member"), {"name": name, "page": page})
 
     @property
     def has_much(self) -> bool:
@@ -196,15 +197,15 @@ class IndexWriter:
         """All that was added until now holds, and these facts with it."""
         self.facts = {**self.facts, **self._identity, **facts}
         self._connection.executemany(
-            sql("tell"), [{"name": name, "value": value} for name, value in self.facts.items()]
+            _SQL.one("tell"), [{"name": name, "value": value} for name, value in self.facts.items()]
         )
-        self._connection.execute(sql("commit"))
-        self._connection.execute(sql("begin"))
+        self._connection.execute(_SQL.one("commit"))
+        self._connection.execute(_SQL.one("begin"))
         self._since = 0
 
     def finish(self, **facts: object) -> None:
         for name in ("index_titles", "forget_old", "index_targets", "index_members"):
-            self._connection.execute(sql(name))
+            self._connection.execute(_SQL.one(name))
         self.mark(**facts, complete=True)
         self.close()
         with self._building.open("rb") as file:
@@ -233,7 +234,7 @@ class IndexWriter:
         connection = sqlite3.connect(self._building, isolation_level=None, check_same_thread=False)
         try:
             for name in ("settings", "create", "begin"):
-                for statement in statements(name):
+                for statement in _SQL.several(name):
                     connection.execute(statement).fetchall()
         except BaseException:
             connection.close()
@@ -244,12 +245,12 @@ class IndexWriter:
         if not self.facts.items() >= self._identity.items() or "resume" not in self.facts or "complete" in self.facts:
             return False
         try:
-            return bool(self._connection.execute(sql("check")).fetchone()[0] == "ok")
+            return bool(self._connection.execute(_SQL.one("check")).fetchone()[0] == "ok")
         except sqlite3.DatabaseError:
             return False
 
     def _facts(self) -> dict[str, Any]:
-        return dict(self._connection.execute(sql("facts")).fetchall())
+        return dict(self._connection.execute(_SQL.one("facts")).fetchall())
 
 
 def identity_of(dump: Path) -> dict[str, object]:

@@ -5,12 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
 
+from pipelines.files.manifest import text_hash
 from pipelines.wikipedia.identity import section_uuid
 from pipelines.wikipedia.model import Section, Site
-
-_HASH_BYTES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +64,6 @@ def _pieces(article: str, sections: Sequence[Section]) -> list[Piece]:
         title = section.title if index else ""
         seen[title] += 1
         key = f"{title}\0{seen[title]}"
-        digest = blake2b(section.content.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).hexdigest()
-        pieces.append(Piece(uuid=section_uuid(article, key), key=key, hash=digest, section=section))
+        uuid = section_uuid(article, key)
+        pieces.append(Piece(uuid=uuid, key=key, hash=text_hash(section.content), section=section))
     return pieces
