@@ -304,7 +304,8 @@ class EmbeddedStore:
         # An engine thread cannot be stopped from outside, so the work goes on and only the waiting ends.
         future.add_done_callback(lambda done: None if done.cancelled() else _seen(done.exception()))
         try:
-            return await asyncio.wait_for(asyncio.shield(future), deadline)
+            async with asyncio.timeout(deadline):
+                return await asyncio.shield(future)
         except TimeoutError as error:
             raise DeadlineExceeded(
                 f"{self._engine.path} did not answer within {deadline:g} seconds",

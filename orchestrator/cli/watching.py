@@ -37,7 +37,8 @@ async def _watch(session: Session, show: Show, *, every: float) -> None:
     show(await session.ask(read_standing))
     while not stop.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), every)
+            async with asyncio.timeout(every):
+                await stop.wait()
             return
         try:
             show(await session.ask(read_standing))

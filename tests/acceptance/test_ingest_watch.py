@@ -87,6 +87,7 @@ async def test_what_is_ignored_is_not_even_looked_at(tmp_path: Path) -> None:
     await asyncio.wait([look], timeout=BURST)
     assert not look.done()
     write(tmp_path, "a.md", "# A\n")
-    assert await asyncio.wait_for(look, DEADLINE) == [root]
+    async with asyncio.timeout(DEADLINE):
+        assert await look == [root]
     stop.set()
     assert [each async for each in looks] == []

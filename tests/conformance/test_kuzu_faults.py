@@ -219,10 +219,27 @@ async def test_a_call_that_never_returns_ends_at_its_deadline(engine: str, tmp_p
         lambda: store.heartbeat([A], token="t", seconds=1),
     ):
         with pytest.raises(DeadlineExceeded):
-            await asyncio.wait_for(call(), 5)
+            async with asyncio.timeout(5):
+                await call()
     with pytest.raises(QueryTimeout):
-        await asyncio.wait_for(store.query("MATCH (n:File) RETURN n", {}, timeout=0.2), 5)
+        async with asyncio.timeout(5):
+            await store.query("MATCH (n:File) RETURN n", {}, timeout=0.2)
     script.hang.set()
+    await store.close()
+
+
+async def test_a_cancellation_is_never_swallowed_by_an_answer_that_comes_with_it(engine: str, tmp_path: Path) -> None:
+    store = await opened(engine, tmp_path / "graph")
+    for ticks in range(8):
+        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        waiting = asyncio.create_task(store._in_time(answer, 5))
+        await asyncio.sleep(0)
+        answer.set_result(1)
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        was_waiting = waiting.cancel()
+        await asyncio.wait([waiting])
+        assert waiting.cancelled() == was_waiting, f"cancelled {ticks} ticks after the answer"
     await store.close()
 
 
