@@ -64,11 +64,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """Properties for a node that is there; one that is not is left alone. Of two values for one the later counts."""
+    """Properties for a node that is there; one that is not is left alone. Of two values for one the later counts.
+
+    The names in `stamp` get the store's own time.
+    """
 
     node: Ref
     properties: Mapping[str, Value] = field(default_factory=dict)
     name: str | None = None
+    stamp: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +95,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """A compare-and-set of one node's state. Any transition ends the lease that the node had.
+    """A compare-and-set of one node's state. It ends the lease that the node had, unless `keeps_lease`.
 
     `token` must be the lease's token where a node is leased, and None where it is not.
     `expired` asks that the lease has run out by the store's clock: this is how a lease is taken away.
@@ -105,6 +109,7 @@ class Transition:
     expired: bool = False
     delay: float | None = None
     marks: Marks = field(default_factory=Marks)
+    keeps_lease: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +152,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A wish for up to `limit` nodes waiting in one state, lowest depth first, then oldest."""
+    """A wish for up to `limit` nodes waiting in one state, lowest depth first, then oldest.
+
+    Nodes whose `root` is one of `away` are left to others, unless they have their `_content` with them.
+    """
 
     labels: Sequence[str]
     waiting: str
@@ -156,6 +164,7 @@ class Claim:
     limit: int
     seconds: float
     marks: Mapping[str, Marks] = field(default_factory=dict)
+    away: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,4 +9,4 @@ SET n._state = $working, %[n.%property% = now]%,
     n._leaseOwner = $owner, n._leaseToken = $token, n._leaseUntil = now + duration({seconds: $seconds})
 SET n += $marks
 REMOVE n._notBefore
-RETURN n {.*, embedding: null} AS row
+RETURN n {.*, embedding: null, _content: null} AS row

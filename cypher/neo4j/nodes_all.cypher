@@ -4,4 +4,4 @@ WHERE n.uuid > $after AND n.projectId = $project AND n._state IS NOT NULL
   AND ($errorClass IS NULL OR n._errorClass = $errorClass)
   AND (NOT $expired OR n._leaseUntil IS NULL OR n._leaseUntil < datetime.realtime())
 WITH n ORDER BY n.uuid LIMIT $limit
-RETURN n {.*, embedding: null} AS row
+RETURN n {.*, embedding: null, _content: null} AS row

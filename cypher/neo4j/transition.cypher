@@ -9,5 +9,7 @@ WITH n, row, datetime.realtime() AS now
 SET n._state = row.to, %[n.%property% = now]%,
     n._notBefore = CASE WHEN row.delay IS NULL THEN null ELSE now + duration({seconds: row.delay}) END
 SET n += row.marks
-REMOVE n._leaseOwner, n._leaseToken, n._leaseUntil
+SET n._leaseOwner = CASE WHEN row.keeps THEN n._leaseOwner END,
+    n._leaseToken = CASE WHEN row.keeps THEN n._leaseToken END,
+    n._leaseUntil = CASE WHEN row.keeps THEN n._leaseUntil END
 RETURN n.uuid AS uuid

@@ -190,6 +190,7 @@ class Changes(Statements):
         values: dict[Ref, dict[str, Value]] = defaultdict(dict)
         for each in updates:
             values[each.node] |= each.properties if each.name is None else {**each.properties, "name": each.name}
+            values[each.node] |= dict.fromkeys(each.stamp, self.now)
         for (label, columns), same in by(values.items(), lambda item: (item[0].label, tuple(sorted(item[1])))).items():
             types = {**_KEY, **prefixed_types(self.tables.node(label, columns), columns)}
             rows = [{"uuid": node.uuid, **prefixed(changed)} for node, changed in same]
@@ -233,7 +234,7 @@ def _once(nodes: Sequence[Node]) -> Iterable[Node]:
 
 def _ended(transition: Transition) -> tuple[str, ...]:
     """What a transition clears or sets beside its marks. Every column costs, so only where there was a lease."""
-    return _LEASE if transition.token else ("_notBefore",)
+    return _LEASE if transition.token and not transition.keeps_lease else ("_notBefore",)
 
 
 def _shape(transition: Transition) -> tuple[str, tuple[str, ...]]:

@@ -12,6 +12,8 @@ from graph_stores.kuzu.reading import Reading
 from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.model import Claim, Marks, NodeRow, Ref, Value
 
+_LOOK_AGAIN = 10.0
+
 
 class Claims:
     def __init__(self, engine: Engine, project: str, frontier: Frontier, reads: Reading, clock: Clock) -> None:
@@ -30,13 +32,24 @@ class Claims:
         rows: list[NodeRow] = []
         while len(rows) < claim.limit and (hints := self._frontier.take(queues, claim.limit - len(rows))):
             try:
-                rows += self._claim_hinted(claim, hints, token)
+                rows += self._claim_hinted(claim, self._near(claim, hints) if claim.away else hints, token)
             except BaseException:
                 for hint in hints:
                     self._frontier.add((hint.label, claim.waiting), hint)
                 raise
         self._frontier.hold((row.uuid for row in rows), token=token, seconds=claim.seconds)
         return sorted(rows, key=lambda row: (row.depth, row.detected_at, row.uuid))
+
+    def _near(self, claim: Claim, hints: list[Waiting]) -> list[Waiting]:
+        """Those that can be read here; the others are looked at again only after a while."""
+        uuids = [hint.uuid for hint in hints]
+        away: set[str] = set()
+        for label in {hint.label for hint in hints}:
+            away |= self._reads.away(label, uuids, claim.away)
+        for hint in hints:
+            if hint.uuid in away:
+                self._frontier.add((hint.label, claim.waiting), hint, delay=_LOOK_AGAIN)
+        return [hint for hint in hints if hint.uuid not in away]
 
     def _claim_hinted(self, claim: Claim, hints: list[Waiting], token: str) -> list[NodeRow]:
         now = self._clock.now()

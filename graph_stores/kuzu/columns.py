@@ -14,6 +14,7 @@ from graph_stores.model import Value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_LARGE = frozenset({"embedding", "_content"})
 _VECTOR = re.compile(r"FLOAT\[(\d+)\]")
 
 
@@ -25,7 +26,7 @@ class Tables:
     edges: Mapping[str, Mapping[str, str]]
     pairs: Mapping[str, frozenset[tuple[str, str]]]
     readable: Mapping[str, tuple[str, ...]]
-    """The columns of a label without the vector, which only a search needs."""
+    """The columns of a label without the vector and the content of a file, which only those get who ask for them."""
 
     @classmethod
     def read(cls, run: "Callable[[str], Rows]") -> "Tables":
@@ -34,7 +35,7 @@ class Tables:
         relations = [name for name, kind in kinds.items() if kind == "REL"]
         return cls(
             nodes={name: columns[name] for name, kind in kinds.items() if kind == "NODE"},
-            readable={name: tuple(column for column in columns[name] if column != "embedding") for name in kinds},
+            readable={name: tuple(column for column in columns[name] if column not in _LARGE) for name in kinds},
             edges={name: columns[name] for name in relations},
             pairs={
                 name: frozenset((row[0], row[1]) for row in run(cypher.render(DIALECT, "connections", type=name)))

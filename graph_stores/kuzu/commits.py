@@ -141,6 +141,7 @@ class Commits:
             raise conflict_error([*live, *(conflict_with(each, found.get(each.node)) for each in lost)])
 
     def _tell_frontier(self, batch: Batch, moved: list[Moved], created: list[Node]) -> None:
+        moved = [each for each in moved if not each.transition.keeps_lease]
         self._frontier.drop(each.transition.node.uuid for each in moved)
         self._frontier.drop(ref.uuid for ref in batch.deletions)
         now = self._clock.now()

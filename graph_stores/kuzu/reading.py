@@ -75,6 +75,14 @@ class Reading:
             delay = (restored(not_before) - now).total_seconds() if not_before else 0.0
             yield Waiting(depth or 0, restored(detected_at or _LONG_AGO), uuid, label), delay
 
+    def away(self, label: str, uuids: Sequence[str], roots: Sequence[str]) -> set[str]:
+        """Which of the nodes belong to these roots and do not have their content with them."""
+        columns = self._engine.tables.nodes[label]
+        if "root" not in columns:
+            return set()
+        question = "claim_away" if "_content" in columns else "claim_away_parts"
+        return {row[0] for row in self._run(question, {"uuids": list(uuids), "away": list(roots)}, label=label)}
+
     def progress(self, finished: Sequence[str], window: float) -> Progress:
         counts: list[StateCount] = []
         errors: Counter[tuple[str, str]] = Counter()

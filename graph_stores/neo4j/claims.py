@@ -98,15 +98,18 @@ class _Turn:
 
     async def _candidates(self, tx: AsyncManagedTransaction) -> list[Ref]:
         found: list[tuple[int, int, Ref]] = []
+        question = "claim_candidates_near" if self.claim.away else "claim_candidates"
+        away = {"away": list(self.claim.away)} if self.claim.away else {}
         for label in sorted(set(self.claim.labels)):
             answer = await fetch(
                 tx,
-                cypher.render(DIALECT, "claim_candidates", label=label),
+                cypher.render(DIALECT, question, label=label),
                 project=self.project,
                 waiting=self.claim.waiting,
                 shallowest=SHALLOWEST,
                 skip=self.gap,
                 limit=self.wanted,
+                **away,
             )
             found += [(row["depth"], row["age"], Ref(label=label, uuid=row["uuid"])) for row in answer]
         found.sort(key=lambda each: each[:2])

@@ -79,6 +79,7 @@ def _transition_row(transition: Transition) -> dict[str, Value]:
         "token": transition.token or "",
         "expired": transition.expired,
         "delay": transition.delay,
+        "keeps": transition.keeps_lease,
         "marks": sendable_properties(transition.marks.set),
     }
 
@@ -109,8 +110,13 @@ def _node_row(node: Node) -> dict[str, Value]:
 
 
 def _updates(updates: Sequence[Update]) -> Iterator[Step]:
-    for label, same in by(sorted(updates, key=lambda each: each.node), lambda each: each.node.label):
-        yield from _steps("node_update", label, [_update_row(each) for each in same])
+    ordered = sorted(updates, key=lambda each: each.node)
+    for (label, stamp), same in by(ordered, lambda each: (each.node.label, tuple(sorted(set(each.stamp))))):
+        rows = [_update_row(each) for each in same]
+        if stamp:
+            yield from _steps("node_stamp", label, rows, properties=stamp, label=label)
+        else:
+            yield from _steps("node_update", label, rows)
 
 
 def _update_row(update: Update) -> dict[str, Value]:

@@ -1,0 +1,3 @@
+// As claim_away, of nodes that never have a content.
+MATCH (n:%label%) WHERE n.projectId = $project AND n.uuid IN $uuids AND n.root IN $away
+RETURN n.uuid

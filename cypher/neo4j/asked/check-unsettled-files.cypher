@@ -1,0 +1,7 @@
+// Files that are ready although something in them is not at rest.
+MATCH (f:File)
+WHERE f.projectId = $project AND f.uuid > $after AND f._state = 'ready'
+  AND (EXISTS { MATCH (f)-[:HAS_SECTION]->(p) WHERE NOT p._state IN $resting }
+    OR EXISTS { MATCH (f)<-[:DEFINED_IN]-(s:Scope) WHERE NOT s._state IN $resting })
+RETURN f.uuid AS uuid, 'File' AS label, f.path AS found
+ORDER BY uuid LIMIT $limit

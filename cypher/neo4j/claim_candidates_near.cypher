@@ -1,0 +1,10 @@
+// As claim_candidates, without what only another machine can read: nodes of roots that are away, unless they bring their content.
+MATCH (n:%label%)
+USING INDEX SEEK n:%label%(projectId, _state, _depth, _detectedAt)
+WHERE n.projectId = $project AND n._state = $waiting AND n._depth >= $shallowest AND n._detectedAt IS NOT NULL
+  AND coalesce(n._notBefore, n._detectedAt) <= datetime.realtime()
+  AND CASE WHEN n.root IN $away THEN n._content IS NOT NULL ELSE true END
+RETURN n.uuid AS uuid, n._depth AS depth,
+    n._detectedAt.epochSeconds * 1000000000 + n._detectedAt.nanosecond AS age
+ORDER BY n.projectId, n._state, n._depth, n._detectedAt
+SKIP $skip LIMIT $limit
