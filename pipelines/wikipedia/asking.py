@@ -1,8 +1,8 @@
 """One request to a wiki's api.php, asked until there is an answer that is one.
 
-Owns what each way of not answering means: a wiki that is busy or broken is left alone as it asks, by everybody on this
-machine, and asked again within limits; what would take longer is told to the caller. Nothing but a JSON object without
-an error is ever handed on. Knows no pages.
+Owns what each way of not answering means: a wiki that is busy or broken is left alone as it asks, by everybody who
+shares its limits, and asked again within them; what would take longer is told to the caller. Nothing but a JSON object
+without an error is ever handed on. Knows no pages.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ import aiohttp
 from graph_stores.errors import GraphmillError, Misuse
 from pipelines.embedding.retry_after import seconds_to_wait
 from pipelines.wikipedia.model import WikiUnavailable
-from pipelines.wikipedia.politeness import LONGEST_PAUSE, Limits, Politeness, folder_of, is_loopback
+from pipelines.wikipedia.politeness import LONGEST_PAUSE, Limits, Politeness, Sharing, Turns, folder_of, is_loopback
 
 Answer = dict[str, Any]
 
@@ -92,6 +92,7 @@ class _Busy(Exception):
     def __init__(self, reason: str, retry_after: float | None = None, *, is_rate_limit: bool = False) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
+        self.pause = 0.0
         self.is_rate_limit = is_rate_limit
 
 
@@ -111,6 +112,7 @@ class Asking:
         say: Callable[[str], None],
         cache: Path | None,
         patience: Patience | None,
+        sharing: Sharing | None = None,
         clock: Callable[[], float] = time.time,
         nap: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -118,6 +120,7 @@ class Asking:
         self._limits = limits
         self._say = say
         self._cache = cache
+        self._sharing = sharing
         self._clock = clock
         self._nap = nap
         self._random = Random()  # noqa: S311 - spreads requests, guards nothing
@@ -139,9 +142,13 @@ class Asking:
         loopback = is_loopback(self.host)
         self._patience = self._asked_patience or Patience(first_pause=0.5 if loopback else 5.0)
         self._everywhere = {"format": "json", "formatversion": "2"} | ({} if loopback else {"maxlag": "5"})
-        self._politeness = Politeness(
-            folder_of(self.host, parts.port, self._cache), self._limits(self.host), clock=self._clock, nap=self._nap
-        )
+        self._turns = self._turns_at(folder_of(self.host, parts.port, self._cache))
+
+    def _turns_at(self, folder: Path) -> Turns:
+        machine = Politeness(folder, self._limits(self.host), clock=self._clock, nap=self._nap)
+        if self._sharing is None:
+            return machine
+        return self._sharing(machine, host=folder.name, answer=self._patience.answer, nap=self._nap)
 
     async def ask(self, parameters: Mapping[str, str]) -> Answer:
         started: float | None = None
@@ -149,8 +156,8 @@ class Asking:
         for attempt in count(1):
             try:
                 await self._keep_the_pause(started)
-                async with self._politeness.turn():
-                    answer = await self._request({**self._everywhere, **parameters})
+                async with self._turns.turn():
+                    answer = await self._request_or_pause({**self._everywhere, **parameters}, attempt)
             except _Moved as moved:
                 moves += 1
                 if moves > 5:
@@ -158,11 +165,9 @@ class Asking:
                 self._go_to(str(moved))
             except _Busy as busy:
                 started = self._clock() if started is None else started
-                pause = self._next_pause(attempt, busy.retry_after)
-                await self._politeness.wait_until(pause)
-                if self._clock() + pause - started > self._patience.seconds:
-                    raise self._unavailable(str(busy), pause, is_rate_limit=busy.is_rate_limit) from busy
-                self._tell_of(str(busy), pause)
+                if self._clock() + busy.pause - started > self._patience.seconds:
+                    raise self._unavailable(str(busy), busy.pause, is_rate_limit=busy.is_rate_limit) from busy
+                self._tell_of(str(busy), busy.pause)
             else:
                 self._answered()
                 return answer
@@ -173,7 +178,7 @@ class Asking:
 
     async def _keep_the_pause(self, started: float | None) -> None:
         """A pause that another process was asked for is this one's too, and too long a one is the caller's."""
-        pause = self._politeness.pause()
+        pause = await self._turns.pause()
         waited = 0.0 if started is None else self._clock() - started
         if waited + pause > self._patience.seconds:
             raise self._unavailable(f"{self.host} asked to be left alone", pause, is_rate_limit=True)
@@ -206,6 +211,15 @@ class Asking:
 
     def _refused(self, message: str, hint: str = _ADDRESS_HINT) -> WikiRefused:
         return WikiRefused(message, hint=hint)
+
+    async def _request_or_pause(self, parameters: Mapping[str, str], attempt: int) -> Answer:
+        """Before the turn ends, so that nobody is given one at a wiki that is known to be busy."""
+        try:
+            return await self._request(parameters)
+        except _Busy as busy:
+            busy.pause = self._next_pause(attempt, busy.retry_after)
+            await self._turns.wait_until(busy.pause)
+            raise
 
     async def _request(self, parameters: Mapping[str, str]) -> Answer:
         target = f"{self.url}?{urlencode(parameters)}"

@@ -2,7 +2,8 @@
 
 Owns a folder for each host: a file for each request that may be in flight, locked while it is, and one file with the
 times of the last minute and with how long the host wants to be left alone. The kernel drops the locks of a process
-that is killed, so nothing here needs to be tidied up after one. Knows nothing of HTTP.
+that is killed, so nothing here needs to be tidied up after one. Other machines are somebody else's to count: `Sharing`
+puts their turns around this machine's. Knows nothing of HTTP.
 """
 
 import asyncio
@@ -11,10 +12,11 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from typing import Protocol
 
 from graph_stores.errors import GraphmillError, Misuse
 
@@ -43,6 +45,30 @@ class Limits:
                 f"{self.per_minute} requests a minute, {self.in_flight} of them at a time: both must be at least 1",
                 hint="give --rate a number of requests per minute, for example 200",
             )
+
+
+class Turns(Protocol):
+    """Whose turn it is to ask one host."""
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Waits for a turn, and holds it while the request is under way."""
+        ...
+
+    async def wait_until(self, seconds_from_now: float) -> None:
+        """Nobody asks the host before; a longer pause that is already kept stays."""
+        ...
+
+    async def pause(self) -> float:
+        """How many seconds the host still wants to be left alone."""
+        ...
+
+
+class Sharing(Protocol):
+    """Makes turns that others keep too, out of those of this machine. No request takes longer than `answer` seconds."""
+
+    def __call__(
+        self, machine: "Politeness", *, host: str, answer: float, nap: Callable[[float], Awaitable[None]]
+    ) -> Turns: ...
 
 
 def is_loopback(host: str) -> bool:
@@ -119,9 +145,8 @@ class Politeness:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Waits for a turn, and holds it while the request is under way."""
         if self.limits is None or self._own is None:
-            while (wait := self.pause()) > 0:
+            while (wait := await self.pause()) > 0:
                 await self._nap(wait)
             yield
             return
@@ -137,7 +162,6 @@ class Politeness:
                 _unlock(lock)
 
     async def wait_until(self, seconds_from_now: float) -> None:
-        """Nobody asks the host before; a longer pause that is already kept stays."""
         until = self._clock() + min(max(seconds_from_now, 0.0), LONGEST_PAUSE)
         self._not_before = max(self._not_before, until)
         if self.limits is None:
@@ -145,8 +169,7 @@ class Politeness:
         async with self._locked() as record:
             record.not_before = max(record.not_before, until)
 
-    def pause(self) -> float:
-        """How many seconds the host still wants to be left alone."""
+    async def pause(self) -> float:
         not_before = self._not_before if self.limits is None else self._read().not_before
         return min(max(not_before - self._clock(), 0.0), LONGEST_PAUSE)
 

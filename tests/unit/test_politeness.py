@@ -4,23 +4,28 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from graph_stores.errors import Misuse
+from pipelines.wikipedia.asking import Patience
+from pipelines.wikipedia.local_api import LocalWiki
 from pipelines.wikipedia.politeness import (
     LONGEST_PAUSE,
     CountNotKept,
     Limits,
     Politeness,
+    Turns,
     folder_of,
     limits_for,
 )
-from tests.unit.scripted_wiki import WantedTime
+from tests.unit.scripted_wiki import WantedTime, busy, scripted
 
+Nap = Callable[[float], Awaitable[None]]
 ROOT = Path(__file__).parents[2]
 
 WORKER = """
@@ -215,16 +220,16 @@ async def test_a_pause_holds_for_everybody_who_asks_the_host(tmp_path: Path, tim
     one, other = polite(tmp_path, time), polite(tmp_path, time)
     await one.wait_until(30.0)
     await one.wait_until(5.0)
-    assert other.pause() == pytest.approx(30.0)
+    assert await other.pause() == pytest.approx(30.0)
     await turns(other, 1)
     assert sum(time.naps) == pytest.approx(30.0, abs=0.1)
-    assert one.pause() == 0.0
+    assert await one.pause() == 0.0
 
 
 async def test_a_pause_is_never_longer_than_two_minutes(tmp_path: Path, time: WantedTime) -> None:
     politeness = polite(tmp_path, time)
     await politeness.wait_until(1e9)
-    assert politeness.pause() == LONGEST_PAUSE
+    assert await politeness.pause() == LONGEST_PAUSE
     await politeness.wait_until(-5.0)
     await turns(politeness, 1)
     assert sum(time.naps) == pytest.approx(LONGEST_PAUSE, abs=0.1)
@@ -283,6 +288,47 @@ async def test_without_limits_nothing_is_counted_but_pauses_are_kept(unlimited: 
     await unlimited.wait_until(20.0)
     await turns(unlimited, 1)
     assert sum(time.naps) == pytest.approx(20.0)
+
+
+class Heard:
+    """Turns that write down what is done with them, around those of a machine."""
+
+    def __init__(self, machine: Politeness, log: list[str]) -> None:
+        self._machine = machine
+        self._log = log
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        async with self._machine.turn():
+            self._log.append("begin")
+            try:
+                yield
+            finally:
+                self._log.append("end")
+
+    async def wait_until(self, seconds_from_now: float) -> None:
+        self._log.append(f"pause {seconds_from_now:g}")
+        await self._machine.wait_until(seconds_from_now)
+
+    async def pause(self) -> float:
+        return await self._machine.pause()
+
+
+async def test_everybody_is_told_of_a_pause_before_the_next_turn_can_begin(tmp_path: Path) -> None:
+    log: list[str] = []
+    made: list[tuple[str, float]] = []
+
+    def sharing(machine: Politeness, *, host: str, answer: float, nap: Nap) -> Turns:
+        made.append((host, answer))
+        return Heard(machine, log)
+
+    async with scripted(LocalWiki({"Mill": "A mill grinds."}), tmp_path) as script:
+        async with script.pages(sharing=sharing, patience=Patience(answer=7.0)) as pages:
+            log.clear()
+            script.faults.append(busy("3", status=429))
+            await pages.read(["Mill"])
+        assert made == [(folder_of("127.0.0.1", urlsplit(script.url).port, tmp_path).name, 7.0)]
+    assert log == ["begin", "pause 3", "end", "begin", "end"]
 
 
 def test_only_this_machine_has_no_limits_unless_asked() -> None:
