@@ -8,7 +8,8 @@ from typing import TypeGuard
 
 from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Value, Vector, VectorSpace
 from graph_stores.protocol import Store
-from orchestrator.lifecycle import Lifecycle, Result, new_node, transition
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import new_node, transition
 from orchestrator.states import EMBED, State
 from orchestrator.tally import Tally
 from orchestrator.worker import Failure, Outcome, Pause

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from graph_stores.errors import TransientStoreError
 from graph_stores.protocol import Store
@@ -27,7 +27,8 @@ async def holding(store: Store, name: str, *, owner: str, waiting: Callable[[], 
     finally:
         keeping.cancel()
         await asyncio.wait([keeping])
-        await store.let_go(name, token=token)
+        with suppress(TransientStoreError):  # then it runs out by itself
+            await store.let_go(name, token=token)
 
 
 async def take(store: Store, name: str, *, owner: str, seconds: float = _SECONDS) -> str | None:
@@ -40,7 +41,8 @@ async def take(store: Store, name: str, *, owner: str, seconds: float = _SECONDS
 
 async def _was_of_the_gone(store: Store, name: str) -> bool:
     for held, owner, token in (await store.ask("holders")).rows:
-        if held == name and is_gone(owner):
+        # A server may have read the token just before it was let go, and the owner just after.
+        if held == name and owner and is_gone(owner):
             await store.let_go(name, token=token)
             return True
     return False

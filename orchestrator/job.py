@@ -8,6 +8,7 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -15,16 +16,27 @@ import graph_stores
 from graph_stores.errors import Misuse
 from graph_stores.model import VectorSpace
 from graph_stores.protocol import Store
+from orchestrator.checks import problems
 from orchestrator.embed import EmbedTexts, SkipTexts, send_back_what_another_model_made
+from orchestrator.files import ingestion as files
+from orchestrator.files.elsewhere import stranded
 from orchestrator.files.ingestion import Ingestion
 from orchestrator.files.roots import Source
 from orchestrator.leases import LEASE_SECONDS
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.progress import Standing, read_standing
+from orchestrator.runs.course import begin, move_on
+from orchestrator.runs.records import Run, RunPlan, counts_of, read_runs
+from orchestrator.runs.steps import Consolidate, ReadPartitions, RunReader
 from orchestrator.settle import unsettle
+from orchestrator.stages import STAGES, does, is_over
+from orchestrator.states import EMBED
 from orchestrator.tally import Tally
-from orchestrator.wikipedia.expansion import Expansion, Order
+from orchestrator.wikipedia import expansion as wikipedia
+from orchestrator.wikipedia.expansion import Expansion
+from orchestrator.wikipedia.order import Order
 from orchestrator.worker import Step, Worker, looks, through_outages
+from orchestrator.workers import registered
 from pipelines.embedding import Embedder, EmbedderChoice, Texts, VectorCache, name_of, open_embedder
 from pipelines.files.walk import LeftOut
 
@@ -46,6 +58,8 @@ class Plan:
     watch: bool = False
     drain: bool = True
     lease_seconds: float = LEASE_SECONDS
+    stages: frozenset[str] = frozenset(STAGES)
+    """What this process takes part in."""
 
     @property
     def reads(self) -> bool:
@@ -59,15 +73,16 @@ class Report:
     standing: Standing
     stopped: bool
     left_out: Sequence[LeftOut]
+    runs: Sequence[Run] = ()
 
 
-class Reader(Protocol):
+class Reader(RunReader, Protocol):
     """One kind of source: how it is read, the steps that its nodes take, and when they are at rest."""
 
     async def steps(self, worker: Worker, stack: contextlib.AsyncExitStack, processes: int) -> Sequence[Step]: ...
 
-    async def read(self) -> None:
-        """Until the graph knows what there is."""
+    async def plans(self) -> Sequence[RunPlan]:
+        """What is to be read, for each source that was asked for."""
         ...
 
     async def is_at_rest(self) -> bool: ...
@@ -100,15 +115,23 @@ class Job:
             watch=plan.watch,
             stop=self._stop,
         )
-        self._readers = self._chosen()
+        self._kinds = self._chosen()
+        self._readers = list(self._kinds.values())
+        self._reading = ReadPartitions(self._lifecycle, self._kinds)
+        # Not before the job's own runs are begun: one that is gone on with is looked at anew.
+        self._reading.may_begin = not plan.reads
+        self._begun: list[Run] = []
+        self._joined: list[Run] = []
 
-    def _chosen(self) -> list[Reader]:
+    def _chosen(self) -> dict[str, Reader]:
         """A job that reads one kind of source leaves the others alone; one that reads nothing works on everything."""
         expansion = Expansion(self._lifecycle, self._plan.expansion, self.tally, self._say)
-        chosen: list[Reader] = [self._files] if self._plan.sources else []
-        if self._plan.expansion:
-            chosen.append(expansion)
-        return chosen or [self._files, expansion]
+        readers: dict[str, Reader] = {files.KIND: self._files, wikipedia.KIND: expansion}
+        if self._plan.sources and not self._plan.expansion:
+            del readers[wikipedia.KIND]
+        if self._plan.expansion and not self._plan.sources:
+            del readers[files.KIND]
+        return readers
 
     def stop(self) -> None:
         """End gracefully: what is in flight is finished or given back."""
@@ -117,6 +140,8 @@ class Job:
     async def run(self) -> Report:
         began = time.monotonic()
         await self._files.register()
+        if not self._plan.reads:
+            self._joined = await read_runs(self._store, only_open=True)
         async with contextlib.AsyncExitStack() as stack:
             steps = await self._unless_stopped(self._steps(stack))
             finished = steps is not None and await self._work(steps)
@@ -127,7 +152,13 @@ class Job:
             standing=await read_standing(self._store),
             stopped=not finished,
             left_out=self._files.left_out,
+            runs=await self._its_runs(),
         )
+
+    async def _its_runs(self) -> list[Run]:
+        """Those that it began, or found under way where it began none, as they are now."""
+        own = {run.uuid for run in (*self._begun, *self._joined)}
+        return [run for run in await read_runs(self._store) if run.uuid in own]
 
     async def _unless_stopped(self, work: Coroutine[None, None, T]) -> T | None:
         """A model may take its time to load; a job that was stopped does not wait for it."""
@@ -142,13 +173,21 @@ class Job:
 
     async def _steps(self, stack: contextlib.AsyncExitStack) -> list[Step]:
         """Whatever can fail to start does so here, before anything is claimed."""
-        embedder = await open_embedder(self._plan.embedder)
+        embeds = EMBED.name in self._plan.stages
+        embedder = await open_embedder(self._plan.embedder) if embeds else None
         if embedder:
             stack.push_async_callback(embedder.close)
         self._worker = Worker(self._lifecycle, [], say=self._say, lease_seconds=self._plan.lease_seconds)
         steps = [
-            step for reader in self._readers for step in await reader.steps(self._worker, stack, self._plan.workers)
+            step
+            for reader in self._readers
+            for step in await reader.steps(self._worker, stack, self._plan.workers)
+            if does(self._plan.stages, step)
         ]
+        of_runs: list[Step] = [self._reading, Consolidate(self._lifecycle, self._kinds, self._problems)]
+        steps += [step for step in of_runs if does(self._plan.stages, step)]
+        if not embeds:
+            return steps
         await self._enter_space(embedder)
         if embedder is None:
             return [*steps, SkipTexts()]
@@ -182,7 +221,8 @@ class Job:
         """Whether everything came to rest; False where the job was stopped before."""
         self._worker.steps = steps
         try:
-            async with asyncio.TaskGroup() as tasks:
+            shown = [name for name in STAGES if name in self._plan.stages]
+            async with registered(self._worker, stages=shown), asyncio.TaskGroup() as tasks:
                 background = [tasks.create_task(reader.keep()) for reader in self._readers]
                 background.append(tasks.create_task(self._settle()))
                 working = tasks.create_task(self._worker.run())
@@ -207,25 +247,49 @@ class Job:
 
     async def _drive(self) -> None:
         for reader in self._readers:
-            await reader.read()
+            for plan in await through_outages(reader.plans, self._say):
+                starting = partial(begin, self._lifecycle, plan, owner=self._worker.owner, say=self._say)
+                self._begun.append(await through_outages(starting, self._say))
+        self._reading.may_begin = True
+        self._worker.wake()
         if self._plan.watch:
+            async with asyncio.TaskGroup() as tasks:
+                resting = tasks.create_task(self._rest(for_ever=True))
+                await self._files.follow()
+                resting.cancel()
             return
-        if self._plan.drain:
-            await self._rest()
-        else:
-            await self._stop.wait()
+        await self._rest(for_ever=not self._plan.drain)
 
-    async def _rest(self) -> None:
-        """Wait until everything is at rest, whoever works on it."""
+    async def _rest(self, *, for_ever: bool = False) -> None:
+        """Wait until everything is at rest and every run at its end, whoever works on them."""
         async for _ in looks(_SHORTEST_LOOK, _LONGEST_LOOK):
-            if self._worker.is_idle and await self._is_at_rest():
+            if not self._worker.is_idle:
+                continue
+            if await through_outages(self._is_at_rest, self._say) and not for_ever:
                 return
+            if self._files.away and not for_ever:
+                await through_outages(self._give_up_on_other_machines, self._say)
+
+    async def _give_up_on_other_machines(self) -> None:
+        if error := await stranded(self._store):
+            raise error
 
     async def _is_at_rest(self) -> bool:
-        for reader in self._readers:
-            if not await through_outages(reader.is_at_rest, self._say):
-                return False
-        return True
+        if EMBED.name not in self._plan.stages:
+            return await is_over(self._store, self._plan.stages)
+        resting = {kind for kind, reader in self._kinds.items() if await reader.is_at_rest()}
+        runs = [run for run in await read_runs(self._store, only_open=True) if run.kind in self._kinds]
+        for run in runs:
+            if run.kind in resting and await move_on(self._lifecycle, run):
+                self._worker.wake()
+        own = {run.uuid for run in self._begun}
+        return resting == set(self._kinds) and not [run for run in runs if not own or run.uuid in own]
+
+    async def _problems(self, run: Run) -> Sequence[str]:
+        """What is wrong with the graph after the run; of one that changed nothing nothing new can be."""
+        if not await counts_of(self._store, run.uuid):
+            return ()
+        return [f"{problem.count:,} {problem.about}" for problem in await problems(self._store)]
 
     async def _settle(self) -> None:
         """While the job goes on, so that those who ask see files and articles become ready."""

@@ -14,7 +14,6 @@ from graph_stores.model import (
     Claim,
     Edge,
     Fence,
-    Marks,
     Node,
     NodeRow,
     Ref,
@@ -27,12 +26,10 @@ from graph_stores.model import (
 )
 from graph_stores.protocol import Store
 from orchestrator import states
+from orchestrator.moves import CLEAN, EXPANDING, claim_marks, step_forward, transition
 from orchestrator.retries import RetryPolicy
 from orchestrator.states import ErrorClass, ErrorType, Stage, State
 
-# The labels that also show the expansion vocabulary.
-EXPANDING = frozenset({"Article"})
-_CLEAN: Mapping[str, Value] = {"_errorType": None, "_errorClass": None, "_errorMessage": None}
 _PAGE = 1000
 
 
@@ -57,72 +54,6 @@ class Result:
         return frozenset((self.node.ref, *(move.node for move in self.also)))
 
 
-def transition(
-    node: Ref,
-    *,
-    expected: State,
-    to: State,
-    through: Sequence[State] = (),
-    token: str | None = None,
-    expired: bool = False,
-    delay: float | None = None,
-    retry_count: int | None = None,
-    retries_left: bool = True,
-    properties: Mapping[str, Value] | None = None,
-) -> Transition:
-    """A legal transition with everything that changes together with the state.
-
-    Several steps that mean something only together are one write: `through` are the states in between.
-    """
-    stages = states.check_path((expected, *through, to))
-    # What is in skip has its reason where an error has its message.
-    marks = {**(_CLEAN if expected in (State.ERROR, State.SKIP) else {}), **(properties or {})}
-    if retry_count is not None:
-        marks["_retryCount"] = retry_count
-    stamp = [stage.stamp for stage in stages]
-    if node.label in EXPANDING:
-        marks["expansion_state"] = _expansion(to, retries_left=retries_left)
-        if retry_count is not None:
-            marks["retry_count"] = retry_count
-        if states.LINK in stages:
-            stamp.append("processed_at")
-    return Transition(
-        node=node,
-        expected=expected.value,
-        to=to.value,
-        token=token,
-        expired=expired,
-        delay=delay,
-        marks=Marks(set=marks, stamp=tuple(stamp)),
-    )
-
-
-def new_node(
-    *,
-    label: str,
-    uuid: str,
-    name: str,
-    state: State = State.PENDING,
-    depth: int = 0,
-    properties: Mapping[str, Value] | None = None,
-    initial: Mapping[str, Value] | None = None,
-) -> Node:
-    """A node to create or update, with the expansion vocabulary where its label shows it."""
-    states.check_birth(state)
-    initial = {"_retryCount": 0, **(initial or {})}
-    if label in EXPANDING:
-        initial |= {"expansion_state": _expansion(state), "expansion_depth": depth, "retry_count": 0}
-    return Node(
-        label=label,
-        uuid=uuid,
-        name=name,
-        state=state.value,
-        depth=depth,
-        properties=properties or {},
-        initial=initial,
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifecycle:
     """The verbs over one store."""
@@ -142,12 +73,12 @@ class Lifecycle:
         await self.store.commit(Batch(transitions=transitions))
 
     async def claim(
-        self, stage: Stage, *, labels: Sequence[str], limit: int, owner: str, seconds: float
+        self, stage: Stage, *, labels: Sequence[str], limit: int, owner: str, seconds: float, away: Sequence[str] = ()
     ) -> list[NodeRow]:
-        """Up to `limit` nodes that wait for the stage, for this owner alone until the lease ends."""
-        marks = Marks(
-            set={"expansion_state": _expansion(stage.working)}, stamp=("claimed_at",) if stage is states.PARSE else ()
-        )
+        """Up to `limit` nodes that wait for the stage, for this owner alone until the lease ends.
+
+        What only another machine can read, because its root is one of `away`, is left to others.
+        """
         return await self.store.claim(
             Claim(
                 labels=tuple(labels),
@@ -156,7 +87,8 @@ class Lifecycle:
                 owner=owner,
                 limit=limit,
                 seconds=seconds,
-                marks={label: marks for label in labels if label in EXPANDING},
+                marks=claim_marks(stage, labels),
+                away=tuple(away),
             )
         )
 
@@ -178,7 +110,7 @@ class Lifecycle:
                 transitions=[move for result in results for move in (_completion(result), *result.also)],
                 deletions=[ref for result in results for ref in result.deletions],
                 unlinks=[unlink for result in results for unlink in result.unlinks],
-                nodes=[node for result in results for node in result.nodes],
+                nodes=[_of_its_run(node, result.node) for result in results for node in result.nodes],
                 updates=[update for result in results for update in result.updates],
                 edges=[edge for result in results for edge in result.edges],
                 vectors=[vector for result in results for vector in result.vectors],
@@ -245,9 +177,15 @@ class Lifecycle:
             page = replace(page, after=rows[-1].ref)
         return moved
 
-    async def mark_changed(self, hashes: Mapping[Ref, str]) -> list[Ref]:
-        """Send nodes whose content is new back to pending; returns those in a worker's hands, to be marked later."""
+    async def mark_changed(
+        self, hashes: Mapping[Ref, str], properties: Mapping[Ref, Mapping[str, Value]] | None = None
+    ) -> list[Ref]:
+        """Send nodes whose content is new back to pending; returns those in a worker's hands, to be marked later.
+
+        `properties` are what else becomes true of a node in the same commit.
+        """
         busy: list[Ref] = []
+        marks = {ref: {**(properties or {}).get(ref, {}), "_contentHash": hashes[ref]} for ref in hashes}
         refs = sorted(hashes)
         for start in range(0, len(refs), _PAGE):
             page = refs[start : start + _PAGE]
@@ -256,9 +194,9 @@ class Lifecycle:
             )
             changed = [row for row in rows if row.properties.get("_contentHash") != hashes.get(row.ref)]
             busy += [row.ref for row in changed if row.state in states.WORKING]
-            moves = [_changed(row, hashes[row.ref]) for row in changed if row.state in states.CHANGEABLE]
+            moves = [_changed(row, marks[row.ref]) for row in changed if row.state in states.CHANGEABLE]
+            moves += [_rehashed(row, marks[row.ref]) for row in changed if row.state == State.PENDING]
             busy += await self.move_what_is_still_so(moves)
-            await self.upsert([_rehashed(row, hashes[row.ref]) for row in changed if row.state == State.PENDING])
         return busy
 
     async def delete(self, refs: Sequence[Ref]) -> None:
@@ -332,11 +270,6 @@ class Lifecycle:
         return left
 
 
-def _expansion(state: State, *, retries_left: bool = True) -> str | None:
-    shown = states.expansion_state(state, retries_left=retries_left)
-    return shown.value if shown else None
-
-
 def _completion(result: Result) -> Transition:
     stage = states.stage_of(result.node.state)
     *through, to = result.path or (stage.done,)
@@ -348,8 +281,14 @@ def _completion(result: Result) -> Transition:
         token=_token(result.node),
         retry_count=0 if result.node.retry_count else None,
         retries_left=to is not State.ERROR,
-        properties={**(_CLEAN if result.node.error_type else {}), **result.properties},
+        properties={**(CLEAN if result.node.error_type else {}), **result.properties},
     )
+
+
+def _of_its_run(node: Node, source: NodeRow) -> Node:
+    """What is made of a source is of the run that found it."""
+    run = source.properties.get("_runId")
+    return replace(node, initial={**node.initial, "_runId": run}) if run else node
 
 
 def _check_births(results: Sequence[Result]) -> None:
@@ -365,22 +304,22 @@ def _retry(node: NodeRow) -> Transition:
     return transition(node.ref, expected=State.ERROR, to=to, retry_count=0)
 
 
-def _changed(node: NodeRow, content_hash: str) -> Transition:
+def _changed(node: NodeRow, marks: Mapping[str, Value]) -> Transition:
     return transition(
         node.ref,
         expected=State(node.state),
         to=State.PENDING,
         retry_count=0,
-        properties={**(_CLEAN if node.error_type else {}), "_contentHash": content_hash},
+        properties={**(CLEAN if node.error_type else {}), **marks},
     )
 
 
-def _rehashed(node: NodeRow, content_hash: str) -> Node:
-    """New content has failed nothing yet."""
-    fresh = {**_CLEAN, "_retryCount": 0, "_contentHash": content_hash}
+def _rehashed(node: NodeRow, marks: Mapping[str, Value]) -> Transition:
+    """New content has failed nothing yet. Only while it waits: a worker may be about to take what it held before."""
+    fresh = {**CLEAN, "_retryCount": 0, **marks}
     if node.label in EXPANDING:
         fresh["retry_count"] = 0
-    return new_node(label=node.label, uuid=node.uuid, name=node.name, properties=fresh)
+    return step_forward(node, fresh)
 
 
 def _token(node: NodeRow) -> str | None:

@@ -6,12 +6,14 @@ times that the nodes themselves carry, so that it is known right after a restart
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graph_stores.model import ErrorCount, Progress, Table
 from graph_stores.protocol import Store
-from orchestrator.states import EMBED, LINK, PARSE, Stage, State
+from orchestrator.runs.overview import Overview, current
+from orchestrator.states import EMBED, LINK, PARSE, RECORDS, Stage, State
+from orchestrator.workers import AtWork, read_workers
 
 WINDOW = 60.0
 AT_REST = (State.READY, State.SKIP, State.ERROR)
@@ -62,6 +64,9 @@ class Standing:
     stuck: int
     rate: float
     stages: Mapping[str, Pace]
+    workers: Sequence[AtWork] = ()
+    run: Overview | None = None
+    """The one under way, or else the last one."""
 
     @property
     def total(self) -> int:
@@ -97,15 +102,19 @@ class Standing:
             "rate_per_second": round(self.rate, 3),
             "eta_seconds": None if self.eta is None else round(self.eta, 1),
             "stages": {name: pace.document() for name, pace in self.stages.items()},
-            "run": None,
+            "workers": [each.document() for each in self.workers],
+            "run": self.run.document() if self.run else None,
         }
 
 
-async def read_standing(store: Store) -> Standing:
-    """Ask the store, once, how far it is."""
+async def read_standing(store: Store, *, work: bool = True) -> Standing:
+    """Ask the store, once, how far it is; and with `work` what is being done to it, and by whom."""
     progress = await store.progress(finished=[state.value for state in AT_REST], window=WINDOW)
     rates = _rates(await store.ask("pace", {"seconds": int(WINDOW)}))
-    return _standing(progress, rates, store=store.url, project=store.project)
+    standing = _standing(progress, rates, store=store.url, project=store.project)
+    if not work:
+        return standing
+    return replace(standing, workers=await read_workers(store), run=await current(store))
 
 
 def _rates(pace: Table) -> dict[str, float]:
@@ -119,6 +128,8 @@ def _standing(progress: Progress, rates: Mapping[str, float], *, store: str, pro
     states: Counter[str] = Counter()
     labels: dict[str, Counter[str]] = {}
     for each in progress.counts:
+        if each.label in RECORDS:
+            continue
         states[each.state] += each.count
         labels.setdefault(each.label, Counter())[each.state] += each.count
     return Standing(

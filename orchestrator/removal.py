@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graph_stores.model import NodeRow, Ref, Select, Transition, Value
 from graph_stores.protocol import Store
 from orchestrator.embed import chunks_of
-from orchestrator.lifecycle import transition
+from orchestrator.moves import transition
 from orchestrator.states import State
 
 # From where a text can get chunks that nobody knew of when it was read.

@@ -6,7 +6,8 @@ Asks the graph each time: nothing is counted along the way that could drift.
 from collections import Counter
 
 from graph_stores.model import Ref, Transition
-from orchestrator.lifecycle import Lifecycle, transition
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.moves import transition
 from orchestrator.paging import paged
 from orchestrator.states import ErrorClass, ErrorType, State
 

@@ -55,6 +55,17 @@ class ExpansionState(StrEnum):
     FAILED = "failed"
 
 
+class Outcome(StrEnum):
+    """What became of a run, or of a partition of one."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    CONSOLIDATING = "consolidating"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """One step of the pipeline: nodes wait in one state, are worked on in the next, and are done in the third."""
@@ -112,6 +123,33 @@ MOVES: Mapping[State, frozenset[State]] = MappingProxyType(
 BIRTH = frozenset({State.PENDING, State.PARSED, State.SKIP, State.READY})
 # New content sends a node back from any state in which nobody is working on it.
 CHANGEABLE = frozenset(state for state, following in MOVES.items() if State.PENDING in following) - set(WORKING)
+
+
+# Nobody has anything more to do.
+AT_REST = frozenset({State.READY, State.SKIP, State.ERROR})
+
+# What graphmill writes about its own work. No part of what a source became.
+RECORDS = frozenset({"IngestionRun", "Partition", "Worker"})
+
+# How the state of such a record is told.
+OUTCOMES: Mapping[str, Mapping[State, Outcome]] = MappingProxyType(
+    {
+        "IngestionRun": {
+            **dict.fromkeys(State, Outcome.RUNNING),
+            State.LINKING: Outcome.CONSOLIDATING,
+            State.READY: Outcome.COMPLETED,
+            State.ERROR: Outcome.FAILED,
+            State.SKIP: Outcome.CANCELLED,
+        },
+        "Partition": {
+            **dict.fromkeys(State, Outcome.RUNNING),
+            State.PENDING: Outcome.WAITING,
+            State.READY: Outcome.COMPLETED,
+            State.ERROR: Outcome.FAILED,
+            State.SKIP: Outcome.CANCELLED,
+        },
+    }
+)
 
 
 class InvalidTransition(GraphmillError):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from graph_stores.model import NodeRow, Transition
-from orchestrator.lifecycle import transition
+from orchestrator.moves import transition
 from orchestrator.states import State
 
 # How a part whose text changed comes back to parsed, from wherever it is; a lease on it is taken away.

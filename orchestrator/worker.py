@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from graph_stores.errors import (
     GraphmillError,
@@ -88,6 +88,13 @@ class Step(Protocol):
         ...
 
 
+@runtime_checkable
+class Placed(Protocol):
+    """A step that needs what not every machine has: nodes of roots that are `away` are left to others."""
+
+    away: Sequence[str]
+
+
 @dataclass(slots=True)
 class Worker:
     lifecycle: Lifecycle
@@ -101,7 +108,7 @@ class Worker:
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _busy: int = 0
-    _limits: dict[Stage, int] = field(default_factory=dict)
+    _limits: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._leases = Leases(self.lifecycle, seconds=self.lease_seconds)
@@ -190,14 +197,20 @@ class Worker:
         return bool(nodes)
 
     async def _claim(self, step: Step) -> list[NodeRow]:
-        limit = self._limits.get(step.stage, step.limit)
+        kind = (step.stage.name, *step.labels)
+        limit = self._limits.get(kind, step.limit)
         nodes = await self.lifecycle.claim(
-            step.stage, labels=step.labels, limit=limit, owner=self.owner, seconds=self.lease_seconds
+            step.stage,
+            labels=step.labels,
+            limit=limit,
+            owner=self.owner,
+            seconds=self.lease_seconds,
+            away=step.away if isinstance(step, Placed) else (),
         )
         tries = min((node.retry_count for node in nodes), default=0)
         share = prudent_share(step.limit, tries)
         # Where one went wrong there are more: what would only be given back is not claimed.
-        self._limits[step.stage] = share
+        self._limits[kind] = share
         # What went wrong before is tried with fewer others each time, so that in the end a poison node is alone; and
         # after the others, or those that were first in line would be lost whenever a worker is killed early.
         taken = [node for node in nodes if node.retry_count == tries][:share]

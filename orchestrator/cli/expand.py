@@ -88,7 +88,7 @@ def expand(
     from orchestrator.cli.running import run
     from orchestrator.cli.session import Session
     from orchestrator.job import Plan
-    from orchestrator.wikipedia.expansion import Category, Order
+    from orchestrator.wikipedia.order import Category, Order
 
     session = Session.begin(
         options,

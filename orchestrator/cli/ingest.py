@@ -17,6 +17,11 @@ from orchestrator.cli.options import Command, GlobalOptions, embedder_options, w
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="No files that match, as in .gitignore. Repeatable.")
 @embedder_options
 @workers_option
+@click.option(
+    "--store-content/--no-store-content",
+    default=None,
+    help="Keep files in the graph until they are parsed, so that workers on other machines can. Remembered.",
+)
 @click.option("--rehash", is_flag=True, help="Read every file, also where size and time are unchanged.")
 @click.option("--watch", is_flag=True, help="Go on following changes until stopped.")
 @click.pass_obj
@@ -29,6 +34,7 @@ def ingest(
     embedder: str | None,
     embedder_url: str | None,
     workers: int | None,
+    store_content: bool | None,
     rehash: bool,
     watch: bool,
 ) -> int:
@@ -55,7 +61,14 @@ def ingest(
     _check(settings.roots, name)
     plan = Plan(
         sources=[
-            Source(path=path, name=name, include=settings.include, exclude=settings.exclude) for path in settings.roots
+            Source(
+                path=path,
+                name=name,
+                include=settings.include,
+                exclude=settings.exclude,
+                store_content=store_content,
+            )
+            for path in settings.roots
         ],
         embedder=session.embedder(),
         workers=settings.workers,

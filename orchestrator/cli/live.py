@@ -122,7 +122,7 @@ async def _follow(view: View, job: Job, store: Store) -> None:
         await asyncio.sleep(pause)
         began = time.monotonic()
         try:
-            view.show(job.tally, await read_standing(store))
+            view.show(job.tally, await read_standing(store, work=False))
         except GraphmillError as error:
             # The job hears of it as well, and decides.
             view.say(f"cannot tell where the graph stands: {error.message}")

@@ -54,12 +54,18 @@ def embedder_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any:
 
 
 def workers_option(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
+    return processes_option("--workers")(command)
+
+
+def processes_option(name: str, *, hidden: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """How many processes parse, by the name that the command has for it."""
     return click.option(
-        "--workers",
+        name,
         metavar="N",
         type=click.IntRange(min=1, max=256),
         help="How many processes parse; else one per processor.",
-    )(command)
+        hidden=hidden,
+    )
 
 
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,6 +22,7 @@ from orchestrator.cli.session import Session
 from orchestrator.cli.summary import document, sentences
 from orchestrator.cli.text import dumps
 from orchestrator.job import Job, Plan, Report
+from orchestrator.states import State
 
 STOPPING = "stopping: finishing what is in flight; press Ctrl-C again to stop at once"
 # A command that only asks owns an embedded graph for a moment, too short to be a reason to give up.
@@ -31,9 +32,17 @@ _PAUSE = 0.1
 _SAME = 0.25
 
 
-def run(options: GlobalOptions, session: Session, plan: Plan, *, create: bool, until_stopped: bool) -> int:
-    """Run the job to its end and tell what it did; returns the exit code."""
-    ended = asyncio.run(_run(session, plan, create=create))
+def run(
+    options: GlobalOptions,
+    session: Session,
+    plan: Plan,
+    *,
+    create: bool,
+    until_stopped: bool,
+    first: Callable[[Store], Awaitable[object]] | None = None,
+) -> int:
+    """Run the job to its end and tell what it did; returns the exit code. `first` is done before it begins."""
+    ended = asyncio.run(_run(session, plan, create=create, first=first))
     report = ended.report
     if options.json:
         click.echo(dumps(document(report)))
@@ -43,7 +52,8 @@ def run(options: GlobalOptions, session: Session, plan: Plan, *, create: bool, u
         )
     if report.stopped and ended.signal and not until_stopped:
         return 128 + ended.signal
-    return 1 if report.standing.in_error else 0
+    failed = any(run.state is State.ERROR for run in report.runs)
+    return 1 if report.standing.in_error or failed else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +64,15 @@ class _Ended:
     unread: Mapping[str, int]
 
 
-async def _run(session: Session, plan: Plan, *, create: bool) -> _Ended:
+async def _run(
+    session: Session, plan: Plan, *, create: bool, first: Callable[[Store], Awaitable[object]] | None
+) -> _Ended:
     store = await _store_to_own(session, create=create)
     try:
         if create:
             await _make_schema(store)
+        if first:
+            await first(store)
         report, number = await _run_on(store, replace(plan, embedder=await session.embedder_of(store)))
         skipped = {} if plan.expansion else await _counts(store, "skipped")
         unread = await _counts(store, "unread") if plan.expansion else {}

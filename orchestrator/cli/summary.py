@@ -24,6 +24,7 @@ def document(report: Report) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "stopped": report.stopped,
         "left_out": [{"path": each.path, "reason": each.reason} for each in report.left_out],
+        "runs": [run.document() for run in report.runs],
     }
 
 
@@ -44,6 +45,7 @@ def sentences(
 def _end(report: Report, graphmill: str, *, until_stopped: bool) -> list[str]:
     standing = report.standing
     lines = [f"{_nodes(standing.in_error)} in error; see: {graphmill} errors"] if standing.in_error else []
+    lines += _runs(report, graphmill)
     if report.stopped and not until_stopped:
         left = f" with {_nodes(standing.remaining)} left" if standing.remaining else ""
         lines.append(f"stopped{left}: the same command goes on from here")
@@ -51,6 +53,20 @@ def _end(report: Report, graphmill: str, *, until_stopped: bool) -> list[str]:
         lines.append(f"{_nodes(standing.remaining)} not yet at rest; see: {graphmill} status")
     elif ready := standing.states.get(State.READY):
         lines.append(f'{_nodes(ready)} ready; next: {graphmill} search "…"')
+    return lines
+
+
+def _runs(report: Report, graphmill: str) -> list[str]:
+    """Only of those that did not end as they should."""
+    lines: list[str] = []
+    for run in report.runs:
+        if run.state is State.ERROR:
+            lines.append(
+                f"the run over {printable(run.source)} failed: {printable(run.reason or '')}; "
+                f"then: {graphmill} runs retry {run.short}"
+            )
+        elif run.state is State.SKIP:
+            lines.append(f"the run over {printable(run.source)} was cancelled: {printable(run.reason or '')}")
     return lines
 
 

@@ -17,10 +17,21 @@ from cypher import NamedQuery
 from graph_stores.model import Table, Value
 from orchestrator.cli.text import cell, duration, pace, printable, shown
 from orchestrator.progress import WINDOW, Standing
+from orchestrator.stages import STAGES
+from orchestrator.states import State
+from orchestrator.workers import AtWork
 
 _WIDEST_CELL = 100
 _STYLES = {"ready": "green", "error": "red", "skip": "dim"}
 _SHOWN_ERRORS = 10
+_SHOWN_WORKERS = 20
+_WORKER_COLUMNS: dict[str, Literal["left", "right"]] = {
+    "process": "right",
+    "version": "left",
+    "stages": "left",
+    "holds": "right",
+    "heard of": "left",
+}
 _GAP = 3
 _NARROWEST = 4
 
@@ -30,12 +41,14 @@ def print_standing(standing: Standing, graphmill: str) -> None:
         print_parts(standing_view(standing))
         return
     nothing = f"no nodes in project {printable(standing.project)} yet"
-    print_parts(_title(standing), "", nothing, f"next: {printable(graphmill)} ingest PATH")
+    next_move = f"next: {printable(graphmill)} ingest PATH"
+    print_parts(_title(standing), "", nothing, *_workers(standing), *([] if standing.workers else [next_move]))
 
 
 def standing_view(standing: Standing) -> Group:
     errors: list[RenderableType] = ["", _errors_table(standing)] if standing.errors else []
-    return Group(_title(standing), "", _states_table(standing), "", outlook(standing), *errors)
+    parts: list[RenderableType] = [_title(standing), "", _states_table(standing), "", outlook(standing)]
+    return Group(*parts, *_run(standing), *_workers(standing), *errors)
 
 
 def outlook(standing: Standing) -> Text:
@@ -132,6 +145,49 @@ def _errors_table(standing: Standing) -> RichTable:
     if more := standing.errors[_SHOWN_ERRORS:]:
         grid.add_row(f"{sum(error.count for error in more):,}", "", Text(f"in {len(more):,} other ways", "dim"))
     return grid
+
+
+def _run(standing: Standing) -> list[Text]:
+    """Only one that is not over, or went wrong: where everything is as it should be there is nothing to say."""
+    if standing.run is None or standing.run.run.state in (State.READY, State.SKIP):
+        return []
+    run = standing.run.run
+    parts = ", ".join(f"{count:,} {outcome}" for outcome, count in standing.run.outcomes.items())
+    style = "red" if run.state is State.ERROR else ""
+    return [Text(f"run {run.short} of {printable(run.source)} is {run.outcome}; partitions: {parts}", style)]
+
+
+def _workers(standing: Standing) -> list[RenderableType]:
+    """Nothing at all where nobody works: that is how a graph is most of the time."""
+    if not standing.workers:
+        return []
+    at_work = [each for each in standing.workers if not each.is_gone]
+    gone = [each for each in standing.workers if each.is_gone]
+    grid = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid.add_column("workers", overflow="fold")
+    for name, justify in _WORKER_COLUMNS.items():
+        grid.add_column(name, justify=justify, no_wrap=True)
+    for each in [*at_work, *gone][:_SHOWN_WORKERS]:
+        grid.add_row(*_worker_row(each), style="yellow" if each.is_gone else "")
+    return ["", grid, *_more_workers(standing)]
+
+
+def _worker_row(worker: AtWork) -> list[Text]:
+    known = worker.known
+    ago = f"{duration(known.silent.total_seconds())} ago"
+    return [
+        Text(printable(known.host)),
+        Text(str(known.process)),
+        Text(printable(known.version)),
+        Text("all" if set(known.stages) >= set(STAGES) else printable(", ".join(known.stages))),
+        Text(f"{worker.holds:,}"),
+        Text(f"{ago}, disappeared" if worker.is_gone else ago),
+    ]
+
+
+def _more_workers(standing: Standing) -> list[Text]:
+    more = len(standing.workers) - _SHOWN_WORKERS
+    return [Text(f"and {more:,} more: query --name workers", "dim")] if more > 0 else []
 
 
 def _answer_table(table: Table) -> RichTable:

@@ -69,7 +69,7 @@ def _find(what: str, roots: dict[str, Root]) -> tuple[Root, str]:
 async def _files(store: Store, root: Root, below: str) -> dict[str, str]:
     """The uuids by path."""
     files: dict[str, str] = {}
-    async for rows in paged(store, "files", limit=_PAGE, root=root.name):
+    async for rows in paged(store, "files", limit=_PAGE, root=root.name, since="", until=""):
         files |= {path: uuid for uuid, path, *_ in rows}
     return {path: uuid for path, uuid in files.items() if below in (TOP, path) or path.startswith(f"{below}/")}
 

@@ -1,4 +1,4 @@
-"""`ingest`: the files' part of a job: roots are registered, looked through, and looked through again where asked."""
+"""`ingest`: the files' part of a job: roots are registered, looked through in parts, and again where asked."""
 
 import asyncio
 import contextlib
@@ -6,22 +6,28 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from orchestrator.files.elsewhere import Places
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.parse import ParseFiles
-from orchestrator.files.roots import Root, Source, read_roots, resolve
+from orchestrator.files.roots import Root, RootMissing, Source, read_roots, resolve
 from orchestrator.files.scan import Scanner
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
+from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_files
 from orchestrator.tally import Tally
-from orchestrator.worker import Step, Worker, through_outages
+from orchestrator.worker import Pause, Step, Worker, through_outages
 from pipelines.files.making import Made, Task, make
-from pipelines.files.walk import LeftOut
+from pipelines.files.walk import WHOLE, LeftOut, Stretch, stretches
 from pipelines.pool import Pool
 
 # A file that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 120.0
 _LOOK_AGAIN = 0.5
+KIND = "files"
+# Into how many parts a root is divided at most.
+_MOST_PARTS = 16
 
 
 class Ingestion:
@@ -49,7 +55,8 @@ class Ingestion:
         self._watch = watch
         self._stop = stop
         self._roots: Sequence[Root] = ()
-        self._left_out: dict[str, Sequence[LeftOut]] = {}
+        self._places = Places(self._store, say)
+        self._left_out: dict[tuple[str, Stretch], Sequence[LeftOut]] = {}
 
     @property
     def left_out(self) -> list[LeftOut]:
@@ -72,18 +79,43 @@ class Ingestion:
         await pool.start()
         stack.push_async_callback(pool.close)
         self._linker = LinkFiles(self._lifecycle, worker.owner, self._tally)
-        return [ParseFiles(self._store, pool, self._tally, parsed=self._linker.expect), self._linker]
+        await self._places.look()  # before anything is claimed
+        parsing = ParseFiles(self._store, pool, self._tally, parsed=self._linker.expect, places=self._places)
+        return [parsing, self._linker]
 
-    async def read(self) -> None:
-        """Tell the graph what is in the roots, and go on telling it where changes are followed."""
-        scanner = Scanner(self._lifecycle, self._linker, self._tally, own=self._own)
-        await self._scan(scanner, self._roots, rehash=self._rehash)
-        if self._watch:
-            self._say("watching for changes; Ctrl-C ends it")
-            async for changed in changes(self._roots, own=self._own, stop=self._stop):
-                await self._scan(scanner, [root for root in changed if root.location.exists()], counted=Tally())
+    @property
+    def away(self) -> Sequence[str]:
+        return self._places.away
+
+    async def plans(self) -> list[RunPlan]:
+        return [await asyncio.to_thread(self._plan_of, root) for root in self._roots]
+
+    async def read(self, reading: Reading) -> None:
+        """Tell the graph what is in a part of a root."""
+        name = reading.run.source.partition(":")[2]
+        root = (await read_roots(self._store)).get(name)
+        if root is None:
+            raise RootMissing(f"the project has no root {name} any more", hint="ingest the folder again")
+        if root.is_away:
+            self._places.leave([name])
+            raise Pause(f"{root.location} of {name} is on {root.host}, and not here", seconds=_LOOK_AGAIN)
+        stretch = Stretch(since=reading.partition.plan["since"], until=reading.partition.plan["until"])
+        await self._scan(root, stretch, rehash=bool(reading.run.options.get("rehash")), reading=reading)
+
+    async def consolidate(self, run: Run) -> None:
+        """Links are resolved when files are linked, and what is gone goes when its part is read: little is left."""
+        await settle_files(self._lifecycle)
+
+    async def follow(self) -> None:
+        """Go on telling the graph what changes, until the job is stopped."""
+        self._say("watching for changes; Ctrl-C ends it")
+        async for changed in changes(self._roots, own=self._own, stop=self._stop):
+            for root in changed:
+                if root.location.exists():
+                    await self._scan(root, WHOLE, counted=Tally())
 
     async def is_at_rest(self) -> bool:
+        await self._places.look()
         await settle_files(self._lifecycle)
         (left,) = (await self._store.ask("unfinished")).rows[0]
         return not left
@@ -97,20 +129,49 @@ class Ingestion:
     async def close(self) -> None:
         await self._linker.close()
 
+    def _plan_of(self, root: Root) -> RunPlan:
+        parts = stretches(root.location, root.rules, self._own, most=_MOST_PARTS)
+        return RunPlan(
+            source=f"{KIND}:{root.name}",
+            options={"location": str(root.location), "rehash": self._rehash},
+            parts=[
+                Part(
+                    kind=PartitionKind.FOLDER,
+                    root=root.name,
+                    key=_shown(root, stretch),
+                    plan={"since": stretch.since, "until": stretch.until},
+                )
+                for stretch in parts
+            ],
+            is_full=self._rehash,
+        )
+
     async def _scan(
-        self, scanner: Scanner, roots: Sequence[Root], *, rehash: bool = False, counted: Tally | None = None
+        self,
+        root: Root,
+        stretch: Stretch,
+        *,
+        rehash: bool = False,
+        counted: Tally | None = None,
+        reading: Reading | None = None,
     ) -> None:
         """Until no file changed while it was in a worker's hands."""
-        left, counted = list(roots), counted or self._tally
-        while left:
-            again: list[Root] = []
-            for root in left:
-                scan = partial(scanner.scan, root, rehash=rehash, tally=counted)
-                scanned = await through_outages(scan, self._say)
-                self._left_out[root.name] = scanned.left_out
-                again += [root] if scanned.busy else []
-                self._worker.wake()
-            # What is only looked at again was counted already.
-            left, counted = again, Tally()
-            if left:
-                await asyncio.sleep(_LOOK_AGAIN)
+        scanner = Scanner(self._lifecycle, self._linker, self._tally, own=self._own)
+        counted = counted or self._tally
+        while True:
+            scan = partial(scanner.scan, root, rehash=rehash, tally=counted, stretch=stretch, reading=reading)
+            scanned = await through_outages(scan, self._say)
+            self._left_out[root.name, stretch] = scanned.left_out
+            self._worker.wake()
+            if not scanned.busy:
+                return
+            # What is only looked at again was counted already, and is looked at from the start.
+            counted = Tally()
+            if reading:
+                await reading.move_to(0)
+            await asyncio.sleep(_LOOK_AGAIN)
+
+
+def _shown(root: Root, stretch: Stretch) -> str:
+    """What a person would call the part."""
+    return root.name if stretch == WHOLE else f"{root.name}/{stretch.name}"

@@ -14,7 +14,8 @@ from graph_stores.errors import HoldLost, TransientStoreError, TransitionConflic
 from graph_stores.model import Batch, Edge, Fence, NodeRow, Ref, Unlink, Update, Value
 from orchestrator.files.parse import ref_of
 from orchestrator.holding import take
-from orchestrator.lifecycle import Lifecycle, Result, transition
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import transition
 from orchestrator.paging import paged
 from orchestrator.removal import Removal, away, removal_of_texts, rows_of
 from orchestrator.states import LINK, State

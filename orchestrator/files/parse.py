@@ -2,6 +2,8 @@
 
 What an edit left alone keeps its node, its state and its vector. What it took away goes when the file is linked, so
 that nothing that another file refers to vanishes before its reference does.
+
+A file that this machine does not have is parsed from what its node brings with it, or left to a machine that has it.
 """
 
 import asyncio
@@ -10,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Transition, Unlink, Update, Value
 from graph_stores.protocol import Store
-from orchestrator.files.roots import Root, read_roots
-from orchestrator.lifecycle import Result, new_node
+from orchestrator.files.elsewhere import Places
+from orchestrator.lifecycle import Result
+from orchestrator.moves import new_node
 from orchestrator.removal import rows_of
 from orchestrator.states import PARSE, State
 from orchestrator.tally import Tally
@@ -34,22 +37,37 @@ class ParseFiles:
     runners = 2
 
     def __init__(
-        self, store: Store, pool: Pool[Task, Made], tally: Tally, *, parsed: Callable[[], None] = lambda: None
+        self,
+        store: Store,
+        pool: Pool[Task, Made],
+        tally: Tally,
+        *,
+        parsed: Callable[[], None] = lambda: None,
+        places: Places | None = None,
     ) -> None:
         self._store = store
         self._pool = pool
         self._tally = tally
         self._parsed = parsed
-        self._roots: dict[str, Root] = {}
+        self._places = places or Places(store)
+
+    @property
+    def away(self) -> Sequence[str]:
+        return self._places.away
 
     async def is_ready(self) -> bool:
+        await self._places.look()
         return True
 
     async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
         taken = _within_memory(nodes)
-        if any(node.properties.get("root") not in self._roots for node in taken):
-            self._roots = await read_roots(self._store)
-        return await asyncio.gather(*(self._outcome(node) for node in taken))
+        if any(_root_of(node) not in self._places.roots for node in taken):
+            await self._places.look(at_once=True)
+        absent = await asyncio.to_thread(lambda: {node.uuid for node in taken if self._is_absent(node)})
+        packed = await self._contents(absent)
+        left = [node for node in taken if node.uuid in absent - packed.keys() and self._is_foreign(node)]
+        self._places.leave(_root_of(node) for node in left)
+        return await asyncio.gather(*(self._outcome(node, packed.get(node.uuid)) for node in taken if node not in left))
 
     def fence(self) -> Fence | None:
         return None
@@ -61,19 +79,36 @@ class ParseFiles:
 
     async def undone(self) -> None: ...
 
-    async def _outcome(self, node: NodeRow) -> Outcome:
-        root = self._roots.get(node.properties.get("root", ""))
+    async def _contents(self, files: set[str]) -> dict[str, str]:
+        """What the files have with them, by uuid."""
+        if not files:
+            return {}
+        table = await self._store.ask("contents", {"uuids": sorted(files)})
+        return {row[0]: row[1] for row in table.rows}
+
+    def _is_foreign(self, node: NodeRow) -> bool:
+        root = self._places.roots.get(_root_of(node))
+        return root is not None and root.is_foreign
+
+    def _is_absent(self, node: NodeRow) -> bool:
+        """Whether it is not there, and that does not mean that it is gone."""
+        root = self._places.roots.get(_root_of(node))
+        if root is None or not (root.is_foreign or not root.location.exists()):
+            return False
+        return not root.place_of(node.properties["path"]).exists()
+
+    async def _outcome(self, node: NodeRow, packed: str | None) -> Outcome:
+        root = self._places.roots.get(_root_of(node))
         if root is None:
-            return Failure(
-                node=node, message=f"the project has no root {node.properties.get('root')!r}", permanent=True
-            )
-        if not root.location.exists():
+            return Failure(node=node, message=f"the project has no root {_root_of(node)!r}", permanent=True)
+        if packed is None and not root.location.exists():
             return Failure(
                 node=node, message=f"its root is gone: {root.location}; retry it once it is back", permanent=True
             )
         path = node.properties["path"]
+        task = Task(file=node.uuid, location=str(root.place_of(path)), path=path, packed=packed)
         try:
-            made = await self._pool.run(Task(file=node.uuid, location=str(root.place_of(path)), path=path))
+            made = await self._pool.run(task)
         except CannotOpen as error:
             return Failure(node=node, message=str(error), permanent=True)
         except (ProcessDied, TookTooLong) as error:
@@ -160,6 +195,10 @@ def _within_memory(nodes: Sequence[NodeRow]) -> list[NodeRow]:
     return taken
 
 
+def _root_of(node: NodeRow) -> str:
+    return str(node.properties.get("root", ""))
+
+
 def _remembered(node: NodeRow, name: str) -> Manifest:
     text = node.properties.get(name)
     return load(text, node.uuid) if text else Manifest()
@@ -180,6 +219,7 @@ def _properties(made: Made) -> dict[str, Value]:
         "size": made.size,
         "_contentHash": made.content_hash,
         "_modifiedAt": made.modified,
+        "_content": None,  # it is in the parts now
     }
 
 

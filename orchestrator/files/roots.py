@@ -1,17 +1,21 @@
 """The folders that a project takes its files from: each has a name of its own, and a node that says where it is.
 
-A root that is gone is never an order to delete: whoever means that says `forget`.
+A root that is gone is never an order to delete: whoever means that says `forget`. One that is on another machine is not
+gone. The same place on two machines is taken for the same folder, as on a disk that they share, unless it is given a
+name of its own.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from graph_stores.errors import GraphmillError, Misuse
 from graph_stores.model import Node
 from graph_stores.protocol import Store
-from orchestrator.lifecycle import new_node
+from orchestrator.moves import new_node
 from orchestrator.states import State
 from pipelines.files.identity import directory_uuid
 from pipelines.files.walk import Rules, check_rules
@@ -23,21 +27,41 @@ class RootMissing(GraphmillError):
     code = "root_missing"
 
 
+def this_host() -> str:
+    """The machine, as it calls itself."""
+    return socket.gethostname()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A folder or file to be read, as a person names it. Without patterns, those that it was read with last count."""
+    """A folder or file to be read, as a person names it. What is not said is as it was when it was read last."""
 
     path: Path
     name: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    store_content: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
+    """`host` is the machine on which it was read last; None where that is not known."""
+
     name: str
     location: Path
     rules: Rules
+    host: str | None = field(default_factory=this_host)
+    stores_content: bool = False
+    """Its files wait in the graph with what is in them, so that any machine can parse them."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Another machine has it: that something of it is not there says nothing here."""
+        return self.host not in (None, this_host())
+
+    @property
+    def is_away(self) -> bool:
+        return self.is_foreign and not self.location.exists()
 
     def place_of(self, path: str) -> Path:
         """Where a file of the root is; a root may be a single file."""
@@ -53,19 +77,20 @@ class Root:
                 "root": self.name,
                 "path": TOP,
                 "location": str(self.location),
-                "rules": json.dumps({"include": self.rules.include, "exclude": self.rules.exclude}),
+                "rules": json.dumps(self._document()),
+                "host": self.host,
             },
         )
+
+    def _document(self) -> dict[str, Any]:
+        patterns = {"include": self.rules.include, "exclude": self.rules.exclude}
+        return {**patterns, "storeContent": True} if self.stores_content else patterns
 
 
 async def read_roots(store: Store) -> dict[str, Root]:
     """The roots of the project by name."""
     table = await store.ask("roots")
-    roots = [
-        Root(name=root, location=Path(location), rules=_rules(rules))
-        for _, root, location, rules in table.rows
-        if location
-    ]
+    roots = [_root(*row) for _, *row in table.rows if row[1]]
     return {root.name: root for root in roots}
 
 
@@ -78,14 +103,18 @@ def resolve(source: Source, known: Mapping[str, Root]) -> Root:
     if not location.exists():
         raise _missing(location, known)
     location = location.resolve()
-    root = _known(location, source, known) or _new(location, source, known)
+    root = replace(_known(location, source, known) or _new(location, source, known), host=this_host())
     if source.include or source.exclude:
         root = replace(root, rules=Rules(include=source.include, exclude=source.exclude))
+    if source.store_content is not None:
+        root = replace(root, stores_content=source.store_content)
     return root
 
 
 def _known(location: Path, source: Source, known: Mapping[str, Root]) -> Root | None:
     for root in known.values():
+        if root.is_foreign and source.name not in (None, root.name):
+            continue  # it only has the same place, on another machine
         if location == root.location:
             if source.name not in (None, root.name):
                 raise Misuse(
@@ -95,10 +124,10 @@ def _known(location: Path, source: Source, known: Mapping[str, Root]) -> Root | 
             return root
         # A part of a folder that is read anyway: its files must not get a second name.
         if root.location in location.parents:
-            if source.name or source.include or source.exclude:
+            if source.name or source.include or source.exclude or source.store_content is not None:
                 raise Misuse(
                     f"{location} is a part of {root.location}, which is in the project as {root.name}:"
-                    " name and patterns are those of the whole",
+                    " its name and how it is read are those of the whole",
                     hint=f"give them with the whole: graphmill ingest {root.location}",
                 )
             return root
@@ -131,6 +160,11 @@ def _missing(location: Path, known: Mapping[str, Root]) -> GraphmillError:
         if location == root.location or root.location in location.parents:
             if root.location.exists():
                 break
+            if root.is_foreign:
+                return RootMissing(
+                    f"{root.location}, in the project as {root.name}, is on {root.host} and not on {this_host()}",
+                    hint=f"ingest it there; if it moved here: graphmill ingest NEW-PLACE --as {root.name}",
+                )
             return RootMissing(
                 f"{root.location} is gone; what the project has of it, as {root.name}, was left as it is",
                 hint=f"if it moved: graphmill ingest NEW-PLACE --as {root.name}; to remove it: "
@@ -139,6 +173,12 @@ def _missing(location: Path, known: Mapping[str, Root]) -> GraphmillError:
     return Misuse(f"there is no file or folder {location}", hint="check the path")
 
 
-def _rules(text: str | None) -> Rules:
-    document: Mapping[str, Sequence[str]] = json.loads(text or "{}")
-    return Rules(include=tuple(document.get("include", ())), exclude=tuple(document.get("exclude", ())))
+def _root(name: str, location: str, rules: str | None, host: str | None) -> Root:
+    document: Mapping[str, Any] = json.loads(rules or "{}")
+    return Root(
+        name=name,
+        location=Path(location),
+        rules=Rules(include=tuple(document.get("include", ())), exclude=tuple(document.get("exclude", ()))),
+        host=host,
+        stores_content=bool(document.get("storeContent")),
+    )

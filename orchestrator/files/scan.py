@@ -1,29 +1,37 @@
-"""Compares a folder with what the graph knows of it: new and changed files go to the parser, gone ones are removed.
+"""Compares a folder, or a stretch of it, with what the graph knows: new and changed files go to the parser, gone ones
+are removed.
 
-Reads no file whose size and time of change are as they were, unless it is told to distrust them.
+Reads no file whose size and time of change are as they were, unless it was changed while or after it was read last, or
+the scan is told to distrust them.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from graph_stores.model import Edge, Node, Ref, Update
+from graph_stores.model import Edge, Node, Ref, Update, Value
 from orchestrator.files.link import LinkFiles
+from orchestrator.files.looks import UNREADABLE, Look, looks_at, looks_at_new
 from orchestrator.files.roots import TOP, Root
-from orchestrator.lifecycle import Lifecycle, new_node
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.moves import new_node, transition
 from orchestrator.paging import paged
+from orchestrator.runs.course import CANCELLED
+from orchestrator.runs.steps import Reading
 from orchestrator.states import ErrorType, State
 from orchestrator.tally import Tally
 from pipelines.files.identity import directory_uuid, file_uuid
-from pipelines.files.making import hash_file
-from pipelines.files.walk import Found, LeftOut, walk
+from pipelines.files.walk import WHOLE, Found, LeftOut, Stretch, walk
 
 _PAGE = 2000
 _PORTION = 500
-# What is kept instead of a hash of a file that cannot be read: it changes as soon as it can be.
-_UNREADABLE = "unreadable"
+# To look at files that are as they were is cheaper than to write down that they were looked at.
+_UNMARKED = 20_000
+# Clocks of a machine, of its disk and of a store differ a little.
+_SLACK = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +44,23 @@ class Known:
     modified: int | None
     hash: str | None
     error_type: str | None
+    reason: str | None
 
-    def is_as_it_was(self, found: Found) -> bool:
-        if self.state == State.PENDING:
+    @property
+    def was_cancelled(self) -> bool:
+        return self.state == State.SKIP and self.reason == CANCELLED
+
+    def is_as_it_was(self, found: Found, distrusted: float, *, stores_content: bool) -> bool:
+        if self.state == State.PENDING and not stores_content:
             return True  # it will be read anyway
         if self.state == State.ERROR and self.error_type == ErrorType.PARSE:
             return False
-        return (self.size, self.modified) == (found.size, found.modified)
+        return (self.size, self.modified) == (found.size, found.modified) and found.modified < distrusted
 
     def has(self, digest: str) -> bool:
         """Whether this is the content that was looked at last; of a file that never could be read nothing is known."""
         never_read = self.hash is None and self.state == State.ERROR
-        return digest == self.hash or (never_read and digest == _UNREADABLE)
+        return digest == self.hash or (never_read and digest == UNREADABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +81,8 @@ class _Scan:
     tally: Tally
     known: dict[str, Known]
     directories: dict[str, str]
+    reading: Reading | None
+    looked_at: int = 0
     seen: set[str] = field(default_factory=set)
     left_out: list[LeftOut] = field(default_factory=list)
     busy: list[str] = field(default_factory=list)
@@ -76,43 +91,82 @@ class _Scan:
         self.left_out += [each for each in portion if isinstance(each, LeftOut)]
         files = [each for each in portion if isinstance(each, Found)]
         self.seen |= {each.path for each in files}
+        self.looked_at += len(files)
         self.tally.read += len(files)
+        if not self.reading or self.looked_at > self.reading.offset:  # else somebody has done so
+            await self._compare([each for each in files if each.path in self.known])
         await self._add([each for each in files if each.path not in self.known])
-        await self._compare([each for each in files if each.path in self.known])
+
+    @property
+    def marks(self) -> dict[str, Value]:
+        return {"_runId": self.reading.run.uuid} if self.reading else {}
+
+    @property
+    def distrusted(self) -> float:
+        """From this time of change on, in nanoseconds, a file may have been changed after it was read."""
+        before = self.reading.run.watermark_before if self.reading else None
+        return _nanoseconds(before - _SLACK) if before else float("inf")
 
     async def _add(self, files: Sequence[Found]) -> None:
-        project, name = self.lifecycle.store.project, self.root.name
-        folders = {folder_of(each.path) for each in files} - set(self.directories)
-        self.directories |= {folder: directory_uuid(project, name, folder) for folder in folders}
-        nodes = [_directory(self.directories[folder], name, folder) for folder in sorted(folders)]
-        edges: list[Edge] = []
-        for each in files:
-            node = _file(file_uuid(project, name, each.path), name, each)
-            nodes.append(node)
-            folder = Ref(label="Directory", uuid=self.directories[folder_of(each.path)])
-            edges.append(Edge(type="IN_DIRECTORY", source=node.ref, target=folder))
-        if nodes:
+        last: list[Look] = []
+        async for looks in looks_at_new(self.root, files):
+            if last:
+                await self.lifecycle.upsert(*self._new(last))
+            last = looks
+        nodes, edges = self._new(last)
+        if self.reading and self.looked_at > self.reading.offset:
+            await self.reading.move_to(self.looked_at, nodes=nodes, edges=edges)
+        elif nodes:
             await self.lifecycle.upsert(nodes, edges)
 
+    def _new(self, looks: Sequence[Look]) -> tuple[list[Node], list[Edge]]:
+        project, name = self.lifecycle.store.project, self.root.name
+        folders = {folder_of(each.found.path) for each in looks} - set(self.directories)
+        self.directories |= {folder: directory_uuid(project, name, folder) for folder in folders}
+        nodes = [_directory(self.directories[folder], name, folder, self.marks) for folder in sorted(folders)]
+        edges: list[Edge] = []
+        for each in looks:
+            node = _file(file_uuid(project, name, each.found.path), name, each, self.marks)
+            nodes.append(node)
+            folder = Ref(label="Directory", uuid=self.directories[folder_of(each.found.path)])
+            edges.append(Edge(type="IN_DIRECTORY", source=node.ref, target=folder))
+        return nodes, edges
+
     async def _compare(self, files: Sequence[Found]) -> None:
-        doubtful = [each for each in files if self.rehash or not self.known[each.path].is_as_it_was(each)]
+        await self._wake([self.known[each.path].ref for each in files if self.known[each.path].was_cancelled])
+        distrusted, stores = self.distrusted, self.root.stores_content
+        doubtful = [
+            each
+            for each in files
+            if self.rehash or not self.known[each.path].is_as_it_was(each, distrusted, stores_content=stores)
+        ]
         self.tally.unchanged += len(files) - len(doubtful)
-        if not doubtful:
-            return
-        hashes = await asyncio.to_thread(lambda: [_hash(self.root.place_of(each.path)) for each in doubtful])
+        async for looks in looks_at(self.root, doubtful):
+            await self._mark(looks)
+
+    async def _mark(self, looks: Sequence[Look]) -> None:
         changed: dict[Ref, str] = {}
+        properties: dict[Ref, Mapping[str, Value]] = {}
         touched: list[Update] = []
-        for each, digest in zip(doubtful, hashes, strict=True):
-            known = self.known[each.path]
-            if not known.has(digest):
-                changed[known.ref] = digest
+        for look in looks:
+            known, found = self.known[look.found.path], look.found
+            if not known.has(look.digest):
+                changed[known.ref] = look.digest
+                properties[known.ref] = {**self.marks, **look.properties}
                 continue
             self.tally.unchanged += 1
-            if digest != _UNREADABLE and (known.size, known.modified) != (each.size, each.modified):
-                touched.append(Update(node=known.ref, properties={"_modifiedAt": each.modified, "size": each.size}))
+            if look.digest != UNREADABLE and (known.size, known.modified) != (found.size, found.modified):
+                waiting = look.properties if known.state == State.PENDING else {}
+                seen = {"_modifiedAt": found.modified, "size": found.size}
+                touched.append(Update(node=known.ref, properties={**seen, **waiting}))
         await self.lifecycle.update(touched)
-        busy = {ref.uuid for ref in await self.lifecycle.mark_changed(changed)}
-        self.busy += [each.path for each in doubtful if self.known[each.path].ref.uuid in busy]
+        busy = {ref.uuid for ref in await self.lifecycle.mark_changed(changed, properties)}
+        self.busy += [each.found.path for each in looks if self.known[each.found.path].ref.uuid in busy]
+
+    async def _wake(self, cancelled: Sequence[Ref]) -> None:
+        await self.lifecycle.move_what_is_still_so(
+            [transition(ref, expected=State.SKIP, to=State.PENDING, properties=self.marks) for ref in cancelled]
+        )
 
     def gone(self) -> tuple[list[Ref], list[Ref]]:
         """Files that are no more, and folders in which nothing is left. What could not be looked into may still be."""
@@ -134,30 +188,43 @@ class Scanner:
         self._tally = tally
         self._own = own
 
-    async def scan(self, root: Root, *, rehash: bool = False, tally: Tally | None = None) -> Scanned:
+    async def scan(
+        self,
+        root: Root,
+        *,
+        rehash: bool = False,
+        tally: Tally | None = None,
+        stretch: Stretch = WHOLE,
+        reading: Reading | None = None,
+    ) -> Scanned:
         """`tally` counts what is looked at, where that is not to be counted for the job."""
         store = self._lifecycle.store
+        folders = (await store.ask("directories", {"root": root.name})).rows
         scan = _Scan(
             self._lifecycle,
             root,
             rehash,
             tally or self._tally,
-            known=await self._known(root),
-            directories={path: uuid for uuid, path in (await store.ask("directories", {"root": root.name})).rows},
+            known=await self._known(root, stretch),
+            directories={path: uuid for uuid, path in folders if path == TOP or stretch.has(f"{path}/")},
+            reading=reading,
         )
-        found = walk(root.location, root.rules, own=self._own)
+        found = walk(root.location, root.rules, own=self._own, stretch=stretch)
         while portion := await asyncio.to_thread(_portion, found):
             await scan.take(portion)
-        files, folders = scan.gone()
-        if files or folders:
-            await self._linker.delete(files, folders)
+        if reading:
+            reading.offset = scan.looked_at
+        files, empty = scan.gone()
+        if files or empty:
+            await self._linker.delete(files, empty)
             self._tally.deleted += len(files)
         return Scanned(left_out=scan.left_out, busy=scan.busy)
 
-    async def _known(self, root: Root) -> dict[str, Known]:
+    async def _known(self, root: Root, stretch: Stretch) -> dict[str, Known]:
         known: dict[str, Known] = {}
-        async for rows in paged(self._lifecycle.store, "files", limit=_PAGE, root=root.name):
-            for uuid, path, state, size, modified, digest, error_type in rows:
+        within = {"root": root.name, "since": stretch.since, "until": stretch.until}
+        async for rows in paged(self._lifecycle.store, "files", limit=_PAGE, **within):
+            for uuid, path, state, size, modified, digest, error_type, reason in rows:
                 known[path] = Known(
                     ref=Ref(label="File", uuid=uuid),
                     state=state,
@@ -165,6 +232,7 @@ class Scanner:
                     modified=modified,
                     hash=digest,
                     error_type=error_type,
+                    reason=reason,
                 )
         return known
 
@@ -184,25 +252,22 @@ def _portion(found: Iterator[Found | LeftOut]) -> list[Found | LeftOut]:
     return portion
 
 
-def _hash(place: Path) -> str:
-    try:
-        return hash_file(place)
-    except OSError:
-        return _UNREADABLE
-
-
 def _is_in(path: str, folder: str) -> bool:
     return folder in ("", TOP, path) or path.startswith(f"{folder}/")
 
 
-def _directory(uuid: str, root: str, path: str) -> Node:
+def _nanoseconds(time: datetime) -> float:
+    return time.timestamp() * 1e9
+
+
+def _directory(uuid: str, root: str, path: str, marks: Mapping[str, Value]) -> Node:
     name = PurePosixPath(path).name or root
     return new_node(
-        label="Directory", uuid=uuid, name=name, state=State.PARSED, properties={"root": root, "path": path}
+        label="Directory", uuid=uuid, name=name, state=State.PARSED, properties={"root": root, "path": path, **marks}
     )
 
 
-def _file(uuid: str, root: str, found: Found) -> Node:
-    path = PurePosixPath(found.path)
-    properties = {"root": root, "path": found.path, "extension": path.suffix.lower(), "size": found.size}
+def _file(uuid: str, root: str, look: Look, marks: Mapping[str, Value]) -> Node:
+    path = PurePosixPath(look.found.path)
+    properties = {"root": root, "path": str(path), "extension": path.suffix.lower(), **marks, **look.properties}
     return new_node(label="File", uuid=uuid, name=path.name, properties=properties)

@@ -5,33 +5,41 @@ Owns the course of an expansion: whether it goes on or begins anew, what is look
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
+from socket import gethostname
 from typing import TypeVar
 
 from graph_stores.errors import Misuse
 from graph_stores.model import Ref, Update
 from orchestrator.holding import holding
-from orchestrator.lifecycle import Lifecycle, transition
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.moves import transition
 from orchestrator.paging import paged
+from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
+from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_articles
 from orchestrator.states import State
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.link import LinkArticles
+from orchestrator.wikipedia.order import Order, part_of
 from orchestrator.wikipedia.parse import ParseArticles, awake, marks_of_absence, new_article
 from orchestrator.wikipedia.refresh import changed_pages
 from orchestrator.wikipedia.tidy import tidy
 from orchestrator.wikipedia.titles import is_stub
 from orchestrator.wikipedia.walk import Reach, Walk
-from orchestrator.wikipedia.wikis import Crawl, PageSource, Wiki, read_wikis
+from orchestrator.wikipedia.wikis import Crawl, PageSource, Wiki, crawl_of, read_wikis
 from orchestrator.worker import Pause, Step, Worker, looks, through_outages
 from pipelines.pool import Pool
+from pipelines.wikipedia.dump import DumpMissing
 from pipelines.wikipedia.making import Made, Task, make
-from pipelines.wikipedia.model import Absent, Page, Pages, WikiUnavailable
+from pipelines.wikipedia.model import Absent, Page, Pages, Site, Span, WikiUnavailable
 
 T = TypeVar("T")
 
+KIND = "wiki"
 HOLD = "expand"
 # A page that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 60.0
@@ -40,33 +48,17 @@ _PAGE = 1000
 _MOST_WAITING = 2000
 _SHORTEST_LOOK, _LONGEST_LOOK = 0.02, 0.25
 _OUTAGE_PAUSE = 10.0
+# How often it is written down that a long level is being read.
+_GETTING_AHEAD = 30.0
 _SEED = {"_seed": True}
 _BEGIN = (State.PENDING, State.PARSING)
 _END = (State.LINKING, State.LINKED, State.EMBEDDING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Category:
-    name: str
-    depth: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What is to be expanded. Where nobody named the source, it is the one that the project's only wiki came from."""
-
-    source: PageSource
-    is_named: bool = True
-    titles: Sequence[str] = ()
-    categories: Sequence[Category] = ()
-    depth: int = 0
-    budget: int | None = None
-    whole: bool = False
-    keep_stubs: bool = True
-
-
 class Expansion:
     """The articles' part of a job. Without an order it only works on what waits in the graph."""
+
+    away: Sequence[str] = ()
 
     def __init__(self, lifecycle: Lifecycle, order: Order | None, tally: Tally, say: Callable[[str], None]) -> None:
         self._lifecycle = lifecycle
@@ -75,6 +67,7 @@ class Expansion:
         self._tally = tally
         self._say = say
         self._pages: dict[str, Pages] = {}
+        self._reached: dict[str, Reach] = {}
         self._opening = asyncio.Lock()
 
     async def steps(self, worker: Worker, stack: contextlib.AsyncExitStack, processes: int) -> Sequence[Step]:
@@ -99,13 +92,66 @@ class Expansion:
             LinkArticles(self._store, self._tally, self._pages_of),
         ]
 
-    async def read(self) -> None:
-        """Read everything that the order asks for."""
+    async def plans(self) -> list[RunPlan]:
+        """What the order asks for, written down with the wiki, so that any process can go on with it."""
         if self._order is None:
-            return
-        waiting = "another job expands this project; waiting for it"
-        async with holding(self._store, HOLD, owner=self._worker.owner, waiting=lambda: self._say(waiting)):
-            await self._expand(self._order, self._pages[self._site.wiki])
+            return []
+        order, pages = self._order, self._pages[self._site.wiki]
+        seeds = await self._through_outages(lambda: self._seeds(order, pages))
+        crawl = Crawl(seeds=tuple(seeds), depth=order.depth, budget=order.budget, whole=order.whole)
+        async with self._alone():
+            before = (await read_wikis(self._store)).get(self._site.wiki)
+            wiki = await self._begin(order, before, crawl)
+        parts = [Part(kind=order.kind, key=order.name)]
+        if order.whole and order.budget is None:
+            parts = [part_of(span) for span in await pages.spans()]
+            if wiki.is_stale:
+                parts.append(Part(kind=PartitionKind.CHANGES, key="changes"))
+        return [
+            RunPlan(
+                source=f"{KIND}:{wiki.name}",
+                options={
+                    "crawl": asdict(crawl),
+                    "source": order.source.kind.value,
+                    "location": list(order.source.location),
+                    "keep_stubs": order.keep_stubs,
+                },
+                parts=parts,
+            )
+        ]
+
+    async def read(self, reading: Reading) -> None:
+        """Read everything that a part of a run asks for."""
+        wiki, pages = await self._wiki_of(reading.run)
+        crawl = crawl_of(reading.run.options["crawl"])
+        match reading.partition.kind:
+            case PartitionKind.RANGE:
+                await self._read_span(reading, pages)
+            case PartitionKind.CHANGES:
+                await self._refresh(wiki, pages, reading.run)
+            case _:
+                async with self._alone():
+                    if wiki.is_stale:
+                        wiki = await self._refresh(wiki, pages, reading.run)
+                    reach = await self._crawl(wiki, pages, reading, crawl)
+                if reach:
+                    self._reached[reading.run.uuid] = reach
+
+    async def consolidate(self, run: Run) -> None:
+        """Depths, redirects, reasons, and what has no reason to be there any more."""
+        wiki, pages = await self._wiki_of(run)
+        crawl = crawl_of(run.options["crawl"])
+        async with self._alone():
+            await self._read_through()
+            if crawl.whole and crawl.budget is None:
+                await self._look_behind_links(pages, run)
+            known = {crawl: self._reached[run.uuid]} if run.uuid in self._reached else {}
+            tidied = await tidy(self._lifecycle, wiki, known, keep_stubs=run.options["keep_stubs"])
+            self._tally.deleted += tidied.removed
+            for each in tidied.unfinished:
+                seeds = ", ".join(each.seeds)
+                self._say(f"the crawl from {seeds} to depth {each.depth} is not finished: expand it again")
+            await self._finish(wiki)
 
     async def is_at_rest(self) -> bool:
         await settle_articles(self._lifecycle)
@@ -119,22 +165,14 @@ class Expansion:
 
     async def close(self) -> None: ...
 
-    async def _expand(self, order: Order, pages: Pages) -> None:
-        before = (await read_wikis(self._store)).get(self._site.wiki)
-        seeds = await self._through_outages(lambda: self._seeds(order, pages))
-        crawl = Crawl(seeds=tuple(seeds), depth=order.depth, budget=order.budget, whole=order.whole)
-        wiki = await self._begin(order, before, crawl)
-        if wiki.is_stale:
-            is_another_source = before is not None and before.source.location != order.source.location
-            wiki = await self._refresh(wiki, pages, is_another_source=is_another_source)
-        reach = await self._crawl(wiki, pages, order, crawl)
-        await self._read_through()
-        known = {crawl: reach} if reach else {}
-        tidied = await tidy(self._lifecycle, wiki, known, keep_stubs=order.keep_stubs)
-        self._tally.deleted += tidied.removed
-        for each in tidied.unfinished:
-            self._say(f"the crawl from {', '.join(each.seeds)} to depth {each.depth} is not finished: expand it again")
-        await self._finish(wiki)
+    def _alone(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """What is read for one crawl tells where another one leads: they go one after the other."""
+        waiting = "another job expands this project; waiting for it"
+        return holding(self._store, HOLD, owner=self._worker.owner, waiting=lambda: self._say(waiting))
+
+    async def _wiki_of(self, run: Run) -> tuple[Wiki, Pages]:
+        name = run.source.partition(":")[2]
+        return (await read_wikis(self._store))[name], await self._pages_of(name)
 
     async def _seeds(self, order: Order, pages: Pages) -> list[str]:
         """The titles to begin with, as the wiki writes them. One that does not exist is told at once."""
@@ -158,7 +196,8 @@ class Expansion:
         wiki = before or Wiki(name=self._site.wiki, lang=self._site.lang, source=order.source)
         wiki = replace(await self._without_mistakes(wiki), source=order.source, lang=self._site.lang).with_crawl(crawl)
         if before and before.state is State.READY:
-            wiki = replace(wiki, is_stale=True)
+            is_another = before.source.location != order.source.location
+            wiki = replace(wiki, is_stale=True, is_moved=is_another)
         await self._lifecycle.upsert([wiki.node(self._store.project)])
         if before and before.state is State.READY:
             node = wiki.ref(self._store.project)
@@ -180,42 +219,44 @@ class Expansion:
         wiki = replace(wiki, is_unswept=False)
         await self._lifecycle.upsert([wiki.node(self._store.project)])
         node = wiki.ref(self._store.project)
-        await self._lifecycle.transition([transition(node, expected=State.PARSED, through=_END, to=State.READY)])
+        move = transition(node, expected=State.PARSED, through=_END, to=State.READY)
+        await self._lifecycle.move_what_is_still_so([move])  # a process that was killed may have got as far
 
-    async def _refresh(self, wiki: Wiki, pages: Pages, *, is_another_source: bool) -> Wiki:
+    async def _refresh(self, wiki: Wiki, pages: Pages, run: Run) -> Wiki:
         """Have what changed since read again. That something did is written down first: it is tidied up in the end."""
         changes = await self._through_outages(
-            lambda: changed_pages(self._lifecycle, pages, self._tally, is_another_source=is_another_source)
+            lambda: changed_pages(self._lifecycle, pages, self._tally, is_another_source=wiki.is_moved)
         )
         if changes.elsewhere:
             self._say(f"{changes.elsewhere:,} titles of the graph are not in this source, and stay as they are")
         if changes.pages:
             wiki = replace(wiki, is_unswept=True)
             await self._lifecycle.upsert([wiki.node(self._store.project)])
-            await self._lifecycle.mark_changed(changes.pages)
-        wiki = replace(wiki, is_stale=False)
+            marks = {ref: {"_runId": run.uuid} for ref in changes.pages}
+            await self._lifecycle.mark_changed(changes.pages, marks)
+        wiki = replace(wiki, is_stale=False, is_moved=False)
         await self._lifecycle.upsert([wiki.node(self._store.project)])
         await self._read_through()
         return wiki
 
-    async def _crawl(self, wiki: Wiki, pages: Pages, order: Order, crawl: Crawl) -> Reach | None:
+    async def _crawl(self, wiki: Wiki, pages: Pages, reading: Reading, crawl: Crawl) -> Reach | None:
         walk = Walk(
             store=self._store,
             wiki=wiki.name,
-            read=partial(self._read, are_seeds=not order.whole),
+            read=partial(self._read_level, reading, pages.site, are_seeds=not crawl.whole),
             peek=lambda titles: self._through_outages(lambda: _peek(pages, titles)),
         )
-        if not order.whole:
+        if not crawl.whole:
             return await walk.go(crawl)
-        if order.budget is not None:
-            await self._first_of_all(walk, pages, order.budget)
-            return None
-        async for titles in pages.all_titles():
-            await self._admit(titles, depth=0, seeds=False)
-            await self._read_through(leaving=_MOST_WAITING)
-        await self._read_through()
-        await self._look_behind_links(pages)
+        await self._first_of_all(walk, pages, crawl.budget or 0)
         return None
+
+    async def _read_span(self, reading: Reading, pages: Pages) -> None:
+        span = Span(**reading.partition.plan)
+        async for place, titles in pages.titles_in(span, after=max(span.after, reading.offset)):
+            await self._admit(pages.site, titles, depth=0, seeds=False, run=reading.run)
+            await reading.move_to(place)
+            await self._read_through(leaving=_MOST_WAITING)
 
     async def _first_of_all(self, walk: Walk, pages: Pages, budget: int) -> None:
         reach = Reach()
@@ -224,47 +265,56 @@ class Expansion:
             if len(reach.depths) >= budget:
                 break
 
-    async def _read(self, titles: Sequence[str], depth: int, *, are_seeds: bool) -> None:
+    async def _read_level(
+        self, reading: Reading, site: Site, titles: Sequence[str], depth: int, *, are_seeds: bool
+    ) -> None:
         for start in range(0, len(titles), _PAGE):
-            await self._admit(titles[start : start + _PAGE], depth=depth, seeds=are_seeds and depth == 0)
-        await self._read_through()
+            some = titles[start : start + _PAGE]
+            await reading.may_go_on()
+            await self._admit(site, some, depth=depth, seeds=are_seeds and depth == 0, run=reading.run)
+        await self._read_through(reading=reading)
+        if depth + 1 > reading.offset:
+            await reading.move_to(depth + 1)
 
-    async def _admit(self, titles: Sequence[str], *, depth: int, seeds: bool) -> None:
+    async def _admit(self, site: Site, titles: Sequence[str], *, depth: int, seeds: bool, run: Run) -> None:
         """Have titles read that nobody has looked at yet."""
-        marks = _SEED if seeds else None
-        made = [new_article(self._store.project, self._site, title, depth, properties=marks) for title in titles]
+        marks = {"_runId": run.uuid, **(_SEED if seeds else {})}
+        made = [new_article(self._store.project, site, title, depth, properties=marks) for title in titles]
         nodes = {node.uuid: node for node in made}
         rows = {row[0]: row for row in (await self._store.ask("articles", {"uuids": list(nodes)})).rows}
         stubs = [Ref(label="Article", uuid=uuid) for uuid, row in rows.items() if is_stub(row[1], row[2])]
         new = [node for uuid, node in nodes.items() if uuid not in rows]
         if new:
             await self._lifecycle.upsert(new)
-        if seeds:
-            await self._lifecycle.update([Update(node=ref, properties=_SEED) for ref in stubs])
+        await self._lifecycle.update([Update(node=ref, properties=marks) for ref in stubs])
         if stubs:
             await self._lifecycle.move_what_is_still_so([awake(ref, depth) for ref in stubs])
         self._worker.wake()
 
-    async def _read_through(self, *, leaving: int = 0) -> None:
+    async def _read_through(self, *, leaving: int = 0, reading: Reading | None = None) -> None:
         """Wait until every article that is to be read is read and linked, whoever does it."""
+        last, since = None, time.monotonic()
         async for _ in looks(_SHORTEST_LOOK, _LONGEST_LOOK):
             (left,) = (await through_outages(lambda: self._store.ask("expanding"), self._say)).rows[0]
             if left <= leaving:
                 return
+            if reading and left != last and time.monotonic() > since + _GETTING_AHEAD:
+                last, since = left, time.monotonic()
+                await reading.move_to(reading.offset)
             self._worker.wake()
 
-    async def _look_behind_links(self, pages: Pages) -> None:
+    async def _look_behind_links(self, pages: Pages, run: Run) -> None:
         """Where all of a wiki is read, a title that was not among them does not exist; this is how it is told.
 
         Again, where one does exist after all: it may link to others.
         """
-        while await self._look_behind(pages):
+        while await self._look_behind(pages, run):
             await self._read_through()
 
-    async def _look_behind(self, pages: Pages) -> bool:
+    async def _look_behind(self, pages: Pages, run: Run) -> bool:
         """Whether there was anything to read."""
         found = False
-        async for rows in paged(self._store, "remembered", limit=_PAGE, wiki=self._site.wiki):
+        async for rows in paged(self._store, "remembered", limit=_PAGE, wiki=pages.site.wiki):
             stubs = {row[1]: row[0] for row in rows if is_stub(row[2], row[3])}
             reading = await self._through_outages(partial(pages.look, list(stubs)))
             absent = {title: end for title in stubs if isinstance(end := reading.end_of(title), Absent)}
@@ -275,7 +325,7 @@ class Expansion:
                 ]
             )
             there = [title for title in stubs if title not in absent]
-            await self._admit(there, depth=1, seeds=False)
+            await self._admit(pages.site, there, depth=1, seeds=False, run=run)
             found = found or bool(there)
         return found
 
@@ -303,7 +353,9 @@ class Expansion:
                 if known is None:
                     raise Misuse(f"the project knows no wiki {wiki!r}", hint="expand from it first: graphmill expand")
                 try:
-                    self._pages[wiki] = await known.source.open(self._say, self._nap)
+                    self._pages[wiki] = await known.source.open(self._say, self._nap, self._store)
+                except DumpMissing as error:
+                    raise Pause(f"{error.message} on {gethostname()}", seconds=_OUTAGE_PAUSE) from error
                 except WikiUnavailable as error:
                     raise Pause(error.message, seconds=error.retry_after or _OUTAGE_PAUSE) from error
         return self._pages[wiki]
@@ -316,7 +368,7 @@ class Expansion:
 
     async def _opened(self, source: PageSource) -> Pages:
         try:
-            return await source.open(self._say, self._nap)
+            return await source.open(self._say, self._nap, self._store)
         except WikiUnavailable as error:
             raise WikiUnavailable(error.message, hint="give the command again when it answers") from error
 

@@ -11,7 +11,8 @@ from functools import partial
 
 from graph_stores.model import Batch, Edge, Fence, NodeRow, Ref, Unlink, Update, Value
 from graph_stores.protocol import Store
-from orchestrator.lifecycle import Lifecycle, Result, transition
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import transition
 from orchestrator.paging import paged
 from orchestrator.states import LINK, State
 from orchestrator.tally import Tally

@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Transition, Unlink, Update, Value
 from graph_stores.protocol import Store
-from orchestrator.lifecycle import Result, new_node, transition
+from orchestrator.lifecycle import Result
+from orchestrator.moves import new_node, transition
 from orchestrator.removal import removal_of_texts, rows_of
 from orchestrator.states import PARSE, ErrorClass, State
 from orchestrator.tally import Tally

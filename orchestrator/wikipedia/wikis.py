@@ -5,18 +5,21 @@ So a worker on another machine needs to be told nothing, and the same command kn
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from graph_stores.errors import Misuse
 from graph_stores.model import Node, Ref
 from graph_stores.protocol import Store
-from orchestrator.lifecycle import new_node
+from orchestrator.moves import new_node
 from orchestrator.states import State
+from orchestrator.wikipedia.turns import shared_turns
 from pipelines.wikipedia.identity import article_uuid, wiki_uuid
 from pipelines.wikipedia.model import Pages
+from pipelines.wikipedia.politeness import Limits
 
 _TELL_EVERY = 5.0
 
@@ -77,17 +80,17 @@ class PageSource:
 
             checked_address(self.location[0], self.contact)
 
-    async def open(self, say: Callable[[str], None], nap: Callable[[float], Awaitable[None]]) -> Pages:
-        """`nap` is how a wiki is waited for."""
+    async def open(self, say: Callable[[str], None], nap: Callable[[float], Awaitable[None]], store: Store) -> Pages:
+        """`nap` is how a wiki is waited for; its limits are kept together with all who work on the store."""
         if self.kind is SourceKind.DUMP:
             from pipelines.wikipedia.dump import open_dumps
 
             return await open_dumps(self.location, say=say, progress=_Telling(say))
         from pipelines.wikipedia.api import open_api
-        from pipelines.wikipedia.politeness import Limits
 
         limits = Limits(per_minute=self.rate) if self.rate else None
-        return await open_api(self.location[0], contact=self.contact, limits=limits, say=say, nap=nap)
+        sharing = shared_turns(store)
+        return await open_api(self.location[0], contact=self.contact, limits=limits, say=say, nap=nap, sharing=sharing)
 
 
 class _Telling:
@@ -107,6 +110,7 @@ class _Telling:
 class Wiki:
     """`is_stale` says that its pages are still to be compared with what the graph has of them.
 
+    `is_moved` says that they were read from somewhere else before.
     `is_unswept` says that something was changed or taken away, so that more may have lost its reason to be there.
     """
 
@@ -117,6 +121,7 @@ class Wiki:
     state: State = State.PARSED
     is_stale: bool = False
     is_unswept: bool = False
+    is_moved: bool = False
 
     def ref(self, project: str) -> Ref:
         return Ref(label="Wiki", uuid=wiki_uuid(project, self.name))
@@ -136,6 +141,7 @@ class Wiki:
                 "_crawls": json.dumps([asdict(crawl) for crawl in self.crawls]),
                 "_stale": self.is_stale,
                 "_unswept": self.is_unswept,
+                "_moved": self.is_moved,
             },
         )
 
@@ -149,17 +155,23 @@ class Wiki:
         return Ref(label="Article", uuid=article_uuid(project, self.name, title))
 
 
+def crawl_of(document: Mapping[str, Any]) -> Crawl:
+    return Crawl(**{**document, "seeds": tuple(document["seeds"])})
+
+
 async def read_wikis(store: Store) -> dict[str, Wiki]:
     """The wikis of the project by name."""
     wikis: dict[str, Wiki] = {}
-    for _, name, state, lang, kind, location, contact, rate, crawls, stale, unswept in (await store.ask("wikis")).rows:
+    for row in (await store.ask("wikis")).rows:
+        _, name, state, lang, kind, location, contact, rate, crawls, stale, unswept, moved = row
         wikis[name] = Wiki(
             name=name,
             lang=lang,
             source=PageSource(kind=SourceKind(kind), location=tuple(location), contact=contact, rate=rate),
-            crawls=[Crawl(**{**each, "seeds": tuple(each["seeds"])}) for each in json.loads(crawls or "[]")],
+            crawls=[crawl_of(each) for each in json.loads(crawls or "[]")],
             state=State(state),
             is_stale=bool(stale),
             is_unswept=bool(unswept),
+            is_moved=bool(moved),
         )
     return wikis

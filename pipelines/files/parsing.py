@@ -42,6 +42,13 @@ def parse(path: str, data: bytes) -> Document:
             return _or_plain(_reader(found), path, text, mime_type)
 
 
+def check_readable(path: str, data: bytes) -> None:
+    """Raise CannotRead for what is surely no file to read; parsing it may still find another reason."""
+    form = kinds.format_of(kinds.mime_type(path)) or _format_of_bytes(data)
+    if form not in (Format.PDF, Format.DOCX):
+        reading.decode(data)
+
+
 def _parse_text(path: str, text: str, mime_type: str) -> Document:
     """A file without a format of its own: source code in a language that is known, or any text."""
     from pipelines.files.code.languages import language_of

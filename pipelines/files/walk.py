@@ -7,7 +7,8 @@ in the root, and is not part of the root if it is not. What cannot be looked at 
 import os
 import stat
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -50,6 +51,22 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """The part of a root whose paths are from `since` on and before `until`; of a folder at its top, all or nothing."""
+
+    since: str = ""
+    until: str = ""
+    name: str = field(default="", compare=False)
+    """Its first folder, and its last where there are several."""
+
+    def has(self, path: str) -> bool:
+        return self.since <= path and (not self.until or path < self.until)
+
+
+WHOLE = Stretch()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Level:
     """Patterns, and how a path from the root is said from the folder that they stand in."""
 
@@ -66,6 +83,7 @@ class _Root:
     exclude: Patterns
     include: GitIgnoreSpec | None
     own: str | None
+    stretch: Stretch = WHOLE
 
     def leaves_out(self, path: str, name: str, levels: Sequence[_Level], *, is_folder: bool) -> bool:
         if name in _HISTORY or (self.own and (path == self.own or path.startswith(f"{self.own}."))):
@@ -91,7 +109,7 @@ def check_rules(rules: Rules) -> None:
         )
 
 
-def walk(root: Path, rules: Rules, own: Path | None = None) -> Iterator[Found | LeftOut]:
+def walk(root: Path, rules: Rules, own: Path | None = None, *, stretch: Stretch = WHOLE) -> Iterator[Found | LeftOut]:
     """Every file of a root, sorted folder by folder. `own` is where a store is, which is no file and left out.
 
     A root that is a file is that file. One that is not there is left out as a folder: its files are not seen as gone.
@@ -102,11 +120,28 @@ def walk(root: Path, rules: Rules, own: Path | None = None) -> Iterator[Found | 
         yield LeftOut(path="", reason=_cannot("the root", error), folder=True)
         return
     if stat.S_ISDIR(status.st_mode):
-        yield from _walk_folders(_root(root, rules, own), _levels_above(root))
+        yield from _walk_folders(replace(_root(root, rules, own), stretch=stretch), _levels_above(root))
     elif stat.S_ISREG(status.st_mode):
         yield Found(path=root.name, size=status.st_size, modified=status.st_mtime_ns)
     else:
         yield LeftOut(path=root.name, reason=_what_it_is(status.st_mode))
+
+
+def stretches(root: Path, rules: Rules, own: Path | None = None, *, most: int) -> list[Stretch]:
+    """A root in parts that can be walked apart from each other, about as many folders at its top in each."""
+    if not root.is_dir():
+        return [WHOLE]
+    top = _look_into(_root(root, rules, own), "", _levels_above(root))
+    # Between names in ASCII every engine has the same order.
+    folders = sorted(entry[0] for entry in top if isinstance(entry, tuple) and entry[0].isascii())
+    step = max(1, -(-len(folders) // most))
+    groups = [folders[start : start + step] for start in range(0, len(folders), step)] or [[]]
+    bounds = ["", *(group[0] for group in groups[1:]), ""]
+    names = ["…".join(dict.fromkeys(folder.rstrip("/") for folder in (*group[:1], *group[-1:]))) for group in groups]
+    return [
+        Stretch(since=since, until=until, name=name)
+        for (since, until), name in zip(pairwise(bounds), names, strict=True)
+    ]
 
 
 def follows(root: Path, rules: Rules, path: str, own: Path | None = None) -> bool:
@@ -178,6 +213,8 @@ def _look_into(root: _Root, here: str, levels: tuple[_Level, ...]) -> list[_Entr
     for entry in entries:
         path = here + entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
+        if not here and not root.stretch.has(f"{path}/" if is_folder else path):
+            continue
         if not root.leaves_out(path, entry.name, levels, is_folder=is_folder):
             found = _seen(root, entry, path, levels, is_folder=is_folder)
             if found:

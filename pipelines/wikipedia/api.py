@@ -28,9 +28,10 @@ from pipelines.wikipedia.model import (
     Reading,
     Redirect,
     Site,
+    Span,
     WikiUnavailable,
 )
-from pipelines.wikipedia.politeness import Limits, limits_for
+from pipelines.wikipedia.politeness import Limits, Sharing, limits_for
 
 T = TypeVar("T")
 
@@ -83,6 +84,7 @@ async def open_api(
     say: Callable[[str], None],
     cache: Path | None = None,
     patience: Patience | None = None,
+    sharing: Sharing | None = None,
     clock: Callable[[], float] = time.time,
     nap: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> "ApiPages":
@@ -94,6 +96,7 @@ async def open_api(
         say=say,
         cache=cache,
         patience=patience,
+        sharing=sharing,
         clock=clock,
         nap=nap,
     )
@@ -157,6 +160,17 @@ class ApiPages:
         async for answer in self._parts(parameters):
             if titles := [page["title"] for page in answer.get("query", {}).get("allpages", ())]:
                 yield titles
+
+    async def spans(self) -> list[Span]:
+        """The wiki tells them one after the other."""
+        return [Span(name="all pages")]
+
+    async def titles_in(self, span: Span, *, after: int) -> AsyncIterator[tuple[int, Sequence[str]]]:
+        place = 0
+        async for titles in self.all_titles():
+            place += len(titles)
+            if place > after:
+                yield place, titles
 
     async def close(self) -> None:
         await self._asking.close()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from glob import glob
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from threading import Event
 from typing import TypeVar
@@ -25,10 +25,22 @@ from pipelines.wikipedia.dump_index import DumpIndex, Row
 from pipelines.wikipedia.dump_page import Entry, Kind, entry_of, shown
 from pipelines.wikipedia.dump_pass import CATEGORY_PREFIX, Watch
 from pipelines.wikipedia.dump_site import site_of
-from pipelines.wikipedia.model import ARTICLES, CATEGORIES, Absence, Absent, Found, Page, Reading, Redirect, Site
+from pipelines.wikipedia.model import (
+    ARTICLES,
+    CATEGORIES,
+    Absence,
+    Absent,
+    Found,
+    Page,
+    Reading,
+    Redirect,
+    Site,
+    Span,
+)
 from pipelines.wikipedia.titles import describe_invalid, normalise
 
 _AT_ONCE = 500
+_OF_A_SPAN = 20_000
 _ALL_COMPARED = 20_000
 """In a dump with fewer pages every title is compared to find near ones; in a larger one, those that begin alike."""
 _NEIGHBOURS = 300
@@ -44,6 +56,10 @@ class _Known:
 
     entry: Entry
     text: str | None
+
+
+class DumpMissing(Misuse):
+    """There is no such file here; another machine may have it."""
 
 
 async def open_dumps(
@@ -65,7 +81,7 @@ def find_dumps(patterns: Iterable[str]) -> list[Path]:
         matching = [name for name in names if Path(name).is_file()]
         dumps = [Path(name) for name in matching if _is_dump(Path(name).name)]
         if not dumps:
-            raise Misuse(
+            raise DumpMissing(
                 f"no dump is at {pattern!r}" + (f": {matching[0]!r} is not named .xml or .bz2" if matching else ""),
                 hint="give the path of a pages-articles file (.xml, .xml.bz2), or a pattern in quotes",
             )
@@ -120,17 +136,27 @@ class DumpPages:
     async def all_titles(self) -> AsyncIterator[Sequence[str]]:
         """In the order of their places, so that reading them in it decompresses everything once."""
         for file in self._files:
-            index, after = file.index, 0
-            while True:
-                if index is not file.index:
-                    # It proved wrong on the way. What comes twice is in the dump once.
-                    index, after = file.index, 0
-                last, titles = await self._run(partial(self._some_titles, file, after))
-                if last is None:
-                    break
-                after = last
-                if titles:
-                    yield titles
+            async for _, titles in self.titles_in(Span(name=file.path.name), after=0):
+                yield titles
+
+    async def spans(self) -> list[Span]:
+        return [span for file in self._files for span in await self._run(partial(self._spans_of, file))]
+
+    async def titles_in(self, span: Span, *, after: int) -> AsyncIterator[tuple[int, Sequence[str]]]:
+        file = next((each for each in self._files if each.path.name == span.name), None)
+        if file is None:
+            raise Misuse(f"no dump is called {span.name}", hint="expand from the dump again")
+        index, until = file.index, span.until
+        while True:
+            if index is not file.index:
+                # It proved wrong on the way, and its places with it. What comes twice is in the dump once.
+                index, after, until = file.index, 0, None
+            last, titles = await self._run(partial(self._some_titles, file, after))
+            if last is None or (until is not None and after >= until):
+                break
+            after = last
+            if titles:
+                yield last, titles
 
     async def close(self) -> None:
         if not self._closed:
@@ -158,6 +184,11 @@ class DumpPages:
     def _close_files(self, watch: Watch) -> None:
         for file in self._files:
             file.close()
+
+    def _spans_of(self, file: DumpFile, watch: Watch) -> list[Span]:
+        last = max((row.id for row in file.index.ends()), default=0)
+        bounds = [*range(0, max(last, 1), _OF_A_SPAN), None]
+        return [Span(name=file.path.name, after=after or 0, until=until) for after, until in pairwise(bounds)]
 
     def _some_titles(self, file: DumpFile, after: int, watch: Watch) -> tuple[int | None, list[str]]:
         rows = file.index.following(after, _AT_ONCE)

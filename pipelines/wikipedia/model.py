@@ -141,7 +141,24 @@ class Pages(Protocol):
         """Every article and every redirect between articles, some at a time, in an order that is always the same."""
         ...
 
+    async def spans(self) -> Sequence["Span"]:
+        """All titles in parts that can be read apart from each other."""
+        ...
+
+    def titles_in(self, span: "Span", *, after: int) -> AsyncIterator[tuple[int, Sequence[str]]]:
+        """Those of a part, some at a time, each with the place to go on after."""
+        ...
+
     async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A part of all titles: those after one place, up to another or to the end."""
+
+    name: str
+    after: int = 0
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ import sys
 import graph_stores
 from graph_stores.model import Edge, NodeRow, Ref
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, Result, new_node
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import new_node
 from orchestrator.states import ErrorClass, State
 
 FILES = ("a.py", "b.md", "c.txt", "d.md", "e.png", "f.rst")

@@ -6,14 +6,14 @@ from .conftest import Cli
 def test_init_says_what_it_made_and_what_to_type_next(cli: Cli) -> None:
     outcome = cli("init")
     assert outcome.code == 0
-    assert outcome.out.splitlines() == ["created kuzu:./graph.kuzu (schema 5)", "next: graphmill ingest PATH"]
+    assert outcome.out.splitlines() == ["created kuzu:./graph.kuzu (schema 6)", "next: graphmill ingest PATH"]
     assert (cli.folder / "graph.kuzu").exists()
 
 
 def test_init_again_changes_nothing(graph: Cli) -> None:
     outcome = graph("init")
     assert outcome.code == 0
-    assert outcome.out.startswith("kuzu:./graph.kuzu is up to date (schema 5)")
+    assert outcome.out.startswith("kuzu:./graph.kuzu is up to date (schema 6)")
 
 
 def test_init_as_json(cli: Cli) -> None:

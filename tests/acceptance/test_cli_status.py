@@ -18,6 +18,7 @@ KEYS = {
     "rate_per_second",
     "eta_seconds",
     "stages",
+    "workers",
     "run",
 }
 

@@ -8,6 +8,7 @@ BENCHMARKS = {
     "ingest": ["tests.bench.ingest kuzu", "tests.bench.ingest neo4j", "tests.bench.embedding", "tests.bench.code"],
     "stores": ["tests.bench.stores kuzu", "tests.bench.stores ladybug", "tests.bench.stores neo4j"],
     "wikipedia": ["tests.bench.wikipedia"],
+    "workers": ["tests.bench.workers"],
 }
 
 

@@ -24,7 +24,7 @@ from orchestrator import job as jobs
 from orchestrator.files.roots import Source
 from orchestrator.job import Job, Plan, Report
 from pipelines.embedding import Appetite, EmbedderChoice
-from pipelines.files.making import hash_file
+from pipelines.files.content import hash_file
 from tests.bench.corpus import write_pages
 from tests.bench.raw import copy_into_kuzu, exported, remove_raw, unwind_into_neo4j
 from tests.bench.table import Row, median, show

@@ -16,7 +16,8 @@ from graph_stores import Credentials, kuzu, open_store
 from graph_stores.model import Ref
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, Result, new_node, transition
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import new_node, transition
 from orchestrator.states import State
 from tests.bench.table import Row, median, show, timed
 

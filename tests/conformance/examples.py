@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 from graph_stores.model import Batch, Edge, Node, NodeRow, Ref, Select, Value, Vector
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, Result, new_node
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import new_node
 from orchestrator.retries import RetryPolicy
 from orchestrator.states import Stage, State
 

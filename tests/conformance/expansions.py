@@ -15,7 +15,7 @@ from graph_stores.protocol import Store
 from orchestrator.job import Job, Plan, Report
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.retries import RetryPolicy
-from orchestrator.wikipedia.expansion import Order
+from orchestrator.wikipedia.order import Order
 from orchestrator.wikipedia.wikis import PageSource, SourceKind
 from pipelines.embedding import EmbedderChoice
 from pipelines.wikipedia.model import Pages, Reading

@@ -15,7 +15,7 @@ from graph_stores import kuzu
 from graph_stores.kuzu.guard import Step
 from graph_stores.kuzu.store import EmbeddedStore
 from graph_stores.model import Batch, Edge, Ref
-from orchestrator.lifecycle import new_node, transition
+from orchestrator.moves import new_node, transition
 from orchestrator.states import State
 
 NODES = 20

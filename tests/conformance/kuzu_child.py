@@ -13,7 +13,7 @@ from graph_stores import kuzu
 from graph_stores.errors import GraphmillError, StoreClosed, StoreOwned
 from graph_stores.kuzu.store import EmbeddedStore
 from graph_stores.model import Batch, Select
-from orchestrator.lifecycle import new_node
+from orchestrator.moves import new_node
 
 
 def child(deed: str, engine: str, path: Path, *more: str) -> "subprocess.CompletedProcess[str]":

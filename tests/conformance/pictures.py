@@ -1,4 +1,6 @@
-"""The whole graph of a project as something that can be compared with another: only times and leases are left out."""
+"""The whole graph of a project as something that can be compared with another: only times, leases and the records of
+the work itself are left out.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from graph_stores.protocol import Store
+from orchestrator.states import RECORDS
 
 _OF_THE_WORK = frozenset({"_leaseOwner", "_leaseToken", "_leaseUntil", "_notBefore", "_depth", "_runId"})
 _DIGITS = 5
@@ -45,9 +48,15 @@ class Picture:
 
 
 async def picture(store: Store) -> Picture:
-    nodes = {(node.label, node.properties["uuid"]): _lasting(node.properties) async for node in store.export_nodes()}
+    nodes = {
+        (node.label, node.properties["uuid"]): _lasting(node.properties)
+        async for node in store.export_nodes()
+        if node.label not in RECORDS
+    }
     edges: dict[EdgeKey, Properties] = {}
     async for edge in store.export_edges():
+        if edge.source.label in RECORDS:
+            continue
         key = (edge.type, (edge.source.label, edge.source.uuid), (edge.target.label, edge.target.uuid))
         assert key not in edges, f"{key} is there twice"
         edges[key] = _lasting(edge.properties)

@@ -8,7 +8,8 @@ import pytest
 from graph_stores.model import NodeRow, Select
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, transition
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.moves import transition
 from orchestrator.states import Stage, State
 from tests.conformance.examples import (
     HOUR,

@@ -9,7 +9,8 @@ from statistics import median
 import pytest
 
 from graph_stores.protocol import Store
-from orchestrator.lifecycle import Lifecycle, Result, transition
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import transition
 from orchestrator.states import State
 from tests.conformance.examples import HOUR, claim, claim_one, eventually, expire, file, read, ref, write
 

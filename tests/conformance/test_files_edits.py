@@ -55,7 +55,7 @@ async def test_unchanged_input_costs_no_parse_no_embedding_and_no_write(
     for rehash in (False, True):
         tally = (await mill.run(rehash=rehash)).tally
         assert (tally.read, tally.unchanged, tally.parsed, tally.embedded) == (2, 2, 0, 0)
-    assert (calls.calls["commit"], quick.word_llama.given) == (0, [])
+    assert (calls.changes, quick.word_llama.given) == ([], [])
 
 
 @HERE
@@ -67,9 +67,9 @@ async def test_a_touched_file_is_hashed_and_remembered_and_nothing_else(
     counted, calls = wrapped(store)
     mill.store = counted
     for commits in (1, 0):
-        calls.calls.clear()
+        calls.batches.clear()
         tally = (await mill.run()).tally
-        assert (tally.unchanged, tally.parsed, calls.calls["commit"]) == (2, 0, commits)
+        assert (tally.unchanged, tally.parsed, len(calls.changes)) == (2, 0, commits)
 
 
 @HERE

@@ -9,7 +9,8 @@ import pytest
 from graph_stores.model import Select
 from graph_stores.protocol import Store
 from orchestrator.files.roots import Source
-from pipelines.files.making import LARGEST, Made, Task, make
+from pipelines.files.content import LARGEST
+from pipelines.files.making import Made, Task, make
 from tests.conformance.folders import Folder, Mill, Models, quicken
 from tests.conformance.pictures import Picture, picture
 from tests.conformance.place import HERE

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from graph_stores.errors import HoldLost, MissingNode
-from graph_stores.model import Batch, Fence
+from graph_stores.model import Batch, Fence, Table
 from graph_stores.protocol import Store
+from orchestrator.holding import take
 from tests.conformance.examples import HOUR, file, link, picture, states_of, write
-from tests.conformance.place import Place
+from tests.conformance.place import HERE, Place
+from tests.conformance.wrapped import wrapped
 
 
 async def held(store: Store, name: str = "scan", *, owner: str = "me", seconds: float = HOUR) -> str:
@@ -185,3 +187,18 @@ async def test_on_an_embedded_graph_a_hold_ends_with_its_owner(store: Store, pla
     with pytest.raises(HoldLost):
         await write_under(reopened, token, nodes=[file("a")])
     assert await is_free(reopened)
+
+
+@HERE
+async def test_a_hold_that_is_let_go_while_it_is_looked_at_is_not_taken_over(store: Store) -> None:
+    """As a server may show it: the token from before somebody's commit, and the owner from after it."""
+
+    async def ask(real: Any, question: str, *arguments: Any) -> Table:
+        assert question == "holders"
+        return Table(columns=["name", "owner", "token"], rows=[["scan", None, "t"]])
+
+    token = await held(store, owner="somebody")
+    torn, calls = wrapped(store, ask=ask)
+    assert await take(torn, "scan", owner="me", seconds=HOUR) is None
+    assert calls.calls["let_go"] == 0
+    assert await store.renew("scan", token=token, seconds=HOUR)

@@ -27,7 +27,8 @@ from graph_stores.kuzu.frontier import Clock
 from graph_stores.kuzu.store import EmbeddedStore
 from graph_stores.model import Batch, Edge, Ref, Select
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, new_node, transition
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.moves import new_node, transition
 from orchestrator.states import State
 from tests.conformance.kuzu_child import file_batch, opened
 

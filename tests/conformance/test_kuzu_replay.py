@@ -9,7 +9,7 @@ import pytest
 from graph_stores import open_store
 from graph_stores.model import Batch, Edge, Ref, Vector, VectorSpace
 from graph_stores.protocol import Store
-from orchestrator.lifecycle import new_node
+from orchestrator.moves import new_node
 from orchestrator.states import State
 
 FORWARD = "MATCH (f:File)-[:HAS_SECTION]->(s:MarkdownSection) RETURN f.uuid, s.uuid ORDER BY f.uuid, s.uuid"

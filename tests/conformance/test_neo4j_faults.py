@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ from neo4j_server import Neo4jServer
 
 from graph_stores import DEFAULT_DEADLINE, Credentials, open_store
 from graph_stores.errors import DeadlineExceeded, GraphmillError, StoreUnavailable, TransientStoreError
-from graph_stores.model import Batch, Ref, Select
+from graph_stores.model import Batch, Node, Select
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, new_node, transition
+from orchestrator.checks import problems
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.moves import new_node, transition
 from orchestrator.states import State
 from tests.conformance.examples import HOUR, claim, file, files, ref, states_of, write
 from tests.conformance.neo4j_proxy import Cut, Proxy, proxy_to
@@ -25,7 +28,7 @@ from tests.conftest import Neo4jAccess
 
 pytestmark = pytest.mark.neo4j
 ROOT = Path(__file__).parents[2]
-PROCESSES, NODES, ROUNDS = 8, 4000, 2
+PROCESSES, NODES = 8, 4000
 
 
 @pytest.fixture
@@ -144,10 +147,12 @@ async def test_no_call_outlives_its_deadline(store: Store, place: Place, proxy: 
     assert refusal.value.code == ("query_timeout" if verb == "query" else "deadline_exceeded")
 
 
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.soak)])
 async def test_eight_processes_claim_every_node_exactly_once(
-    store: Store, place: Place, neo4j_server: Neo4jAccess
+    store: Store, place: Place, neo4j_server: Neo4jAccess, rounds: int
 ) -> None:
-    projects = [f"{place.project}-{number}" for number in range(ROUNDS)]
+    projects = [f"{place.project}-{number}" for number in range(rounds)]
     for project in projects:
         handle = await place.open(project=project)
         nodes = [
@@ -165,9 +170,11 @@ async def test_eight_processes_claim_every_node_exactly_once(
     claimed = Counter(
         line.rpartition(b" ")[0].partition(b" ")[2] for output, _ in printed for line in output.splitlines()
     )
-    assert len(claimed) == NODES * ROUNDS
+    assert len(claimed) == NODES * rounds
     assert set(claimed.values()) == {1}
     assert sum(1 for output, _ in printed if output) > 1
+    for handle in place.handles[1:]:
+        assert {problem.check for problem in await problems(handle)} == {"lone-file"}
 
 
 @pytest.fixture(scope="module")
@@ -200,46 +207,71 @@ async def test_an_empty_server_is_migrated_by_many_at_once(own_server: Neo4jServ
             await handle.close()
 
 
-async def test_a_job_goes_on_by_itself_when_the_server_is_killed_and_comes_back(own_server: Neo4jServer) -> None:
-    store = await opened(own_server, deadline=20.0)
-    await store.migrate()
-    acknowledged: list[Ref] = []
-    troubles: list[GraphmillError] = []
-    back = asyncio.Event()
+@dataclass(slots=True, kw_only=True)
+class Chain:
+    """A worker with a handle of its own: moves each node on together with writing the next one, until it is told."""
 
-    async def work() -> None:
-        """Move each node on together with writing the next; what is transient is simply tried again."""
-        await persist(Batch(nodes=[file("0")]))
-        number = 0
-        while not back.is_set() or number < 50:
-            moves = [transition(ref(str(number)), expected=State.PENDING, to=State.SKIP)]
-            number += 1
-            await persist(Batch(transitions=moves, nodes=[file(str(number))]))
-            acknowledged.append(ref(str(number)))
+    store: Store
+    name: str
+    acknowledged: int = 0
+    troubles: list[GraphmillError] = field(default_factory=list)
 
-    async def persist(batch: Batch) -> None:
+    async def work(self, enough: asyncio.Event) -> None:
+        await self._persist(Batch(nodes=[self._file(0)]))
+        while not enough.is_set() or self.acknowledged < 50:
+            here = self._file(self.acknowledged)
+            moves = [transition(here.ref, expected=State.PENDING, to=State.SKIP)]
+            await self._persist(Batch(transitions=moves, nodes=[self._file(self.acknowledged + 1)]))
+            self.acknowledged += 1
+
+    @property
+    def expected(self) -> dict[str, str]:
+        done = {self._file(number).uuid: "skip" for number in range(self.acknowledged)}
+        return {**done, self._file(self.acknowledged).uuid: "pending"}
+
+    def _file(self, number: int) -> Node:
+        return file(f"{self.name} {number}")
+
+    async def _persist(self, batch: Batch) -> None:
+        """What is transient is simply tried again."""
         while True:
             try:
-                return await store.commit(batch)
+                return await self.store.commit(batch)
             except TransientStoreError as error:
-                troubles.append(error)
+                self.troubles.append(error)
 
-    worker = asyncio.create_task(work())
-    try:
-        while len(acknowledged) < 20:
+
+async def test_four_workers_go_on_by_themselves_when_the_server_is_killed_and_comes_back(
+    own_server: Neo4jServer,
+) -> None:
+    handles = [await opened(own_server, deadline=20.0) for _ in range(4)]
+    await handles[0].migrate()
+    chains = [Chain(store=handle, name=f"chain {number}") for number, handle in enumerate(handles)]
+    enough = asyncio.Event()
+    workers = [asyncio.create_task(chain.work(enough)) for chain in chains]
+
+    async def until_each_has_done(more: int) -> None:
+        wanted = [chain.acknowledged + more for chain in chains]
+        while any(chain.acknowledged < count for chain, count in zip(chains, wanted, strict=True)):
+            assert not any(worker.done() for worker in workers)
             await asyncio.sleep(0.01)
+
+    try:
+        await until_each_has_done(20)
         own_server.kill()
         await asyncio.to_thread(own_server.start)
-        before = len(acknowledged)
-        while len(acknowledged) < before + 5:
-            assert not worker.done()
-            await asyncio.sleep(0.01)
-        back.set()
-        await worker
+        await until_each_has_done(5)
+        enough.set()
+        await asyncio.gather(*workers)
+        troubles = [trouble for chain in chains for trouble in chain.troubles]
         assert all(isinstance(trouble, StoreUnavailable | DeadlineExceeded) for trouble in troubles)
-        found = await states_of(store)
-        assert found == {**{str(each): "skip" for each in range(len(acknowledged))}, str(len(acknowledged)): "pending"}
-        assert [row.uuid for row in await claim(Lifecycle(store=store), states.PARSE)] == [str(len(acknowledged))]
+        expected = {uuid: state for chain in chains for uuid, state in chain.expected.items()}
+        assert await states_of(handles[0]) == expected
+        assert {problem.check for problem in await problems(handles[0])} == {"lone-file"}
+        waiting = {uuid for uuid, state in expected.items() if state == "pending"}
+        assert {row.uuid for row in await claim(Lifecycle(store=handles[1]), states.PARSE)} == waiting
     finally:
-        worker.cancel()
-        await store.close()
+        for worker in workers:
+            worker.cancel()
+        for handle in handles:
+            await handle.close()

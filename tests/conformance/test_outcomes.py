@@ -7,7 +7,8 @@ import pytest
 from graph_stores.model import Edge, Ref, Select, Unlink
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, Result, transition
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import transition
 from orchestrator.retries import RetryPolicy
 from orchestrator.states import ErrorClass, ErrorType, Stage, State
 from tests.conformance.examples import (

@@ -6,7 +6,8 @@ from graph_stores.errors import GraphmillError, MissingNode, TransitionConflict
 from graph_stores.model import Select, Unlink, Vector, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, transition
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.moves import transition
 from orchestrator.states import ErrorClass, State
 from tests.conformance.examples import (
     AT_ONCE,

@@ -10,7 +10,7 @@ import pytest
 
 from graph_stores.model import Edge, Node, Vector, VectorSpace
 from graph_stores.protocol import Store
-from orchestrator.lifecycle import new_node
+from orchestrator.moves import new_node
 from orchestrator.search import Found, Neighbour, SearchMisuse, search
 from orchestrator.states import State
 from pipelines.embedding import Embedded, Embedder, EmbedderChoice, Texts, open_embedder

@@ -8,7 +8,8 @@ from graph_stores.errors import LeaseLost, Misuse, TransitionConflict
 from graph_stores.model import Transition
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, transition
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.moves import transition
 from orchestrator.states import State
 from tests.conformance.examples import (
     claim,

@@ -8,7 +8,8 @@ import pytest
 from graph_stores.errors import GraphmillError, MissingNode, TransitionConflict, UnknownLabel
 from graph_stores.model import Edge, Node, Select, Unlink
 from graph_stores.protocol import Store
-from orchestrator.lifecycle import Lifecycle, Result, transition
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import transition
 from orchestrator.states import State
 from tests.conformance.examples import (
     article,

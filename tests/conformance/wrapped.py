@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from graph_stores.model import Batch
 from graph_stores.protocol import Store
+from orchestrator.states import RECORDS
 
 Call = Callable[..., Awaitable[Any]]
 Around = Callable[..., Awaitable[Any]]
@@ -19,6 +20,11 @@ class Wrapped:
         self.around = around
         self.calls: Counter[str] = Counter()
         self.batches: list[Batch] = []
+
+    @property
+    def changes(self) -> list[Batch]:
+        """The commits that touched anything but the records of the work itself."""
+        return [batch for batch in self.batches if not _labels(batch) <= RECORDS]
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self._real, name)
@@ -34,6 +40,19 @@ class Wrapped:
             return await real(*arguments, **options)
 
         return call
+
+
+def _labels(batch: Batch) -> set[str]:
+    touched = [
+        *(each.node for each in batch.transitions),
+        *(each.node for each in batch.updates),
+        *(each.node for each in batch.vectors),
+        *(each.source for each in batch.edges),
+        *(each.source for each in batch.unlinks),
+        *batch.deletions,
+        *(node.ref for node in batch.nodes),
+    ]
+    return {each.label for each in touched}
 
 
 def wrapped(real: Store, **around: Around) -> tuple[Store, Wrapped]:

@@ -162,7 +162,7 @@ def engines_are_not_asked_for_by_name(root: Path) -> list[str]:
 def states_have_one_writer(root: Path) -> list[str]:
     offences = []
     for where, tree in modules(root, "orchestrator", "pipelines", "graph_stores"):
-        if where == "orchestrator/lifecycle.py":
+        if where in ("orchestrator/lifecycle.py", "orchestrator/moves.py"):
             continue
         for node in ast.walk(tree):
             match node:
@@ -266,7 +266,7 @@ GOOD: list[tuple[Rule, str, str]] = [
     (engines_are_not_asked_for_by_name, "orchestrator/x.py", "defaults = {'user': 'neo4j'}"),
     (engines_are_not_asked_for_by_name, "orchestrator/x.py", "store.capabilities.vector_index"),
     (engines_are_not_asked_for_by_name, "graph_stores/x.py", "if scheme == 'kuzu': pass"),
-    (states_have_one_writer, "orchestrator/lifecycle.py", "Transition(node=ref, expected='a', to='b')"),
+    (states_have_one_writer, "orchestrator/moves.py", "Transition(node=ref, expected='a', to='b')"),
     (states_have_one_writer, "orchestrator/x.py", "from graph_stores.model import Transition\nlifecycle.transition(x)"),
     (modules_are_short, "orchestrator/x.py", "x = 1\n" * LONGEST_MODULE),
     (cypher_holds_no_code_but_its_loader, "cypher/__init__.py", ""),

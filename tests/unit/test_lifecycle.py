@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from graph_stores.model import Lease, NodeRow, Ref, Transition, Vector
 from graph_stores.protocol import Store
 from orchestrator import states
-from orchestrator.lifecycle import Lifecycle, Result, new_node, transition
+from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import new_node, transition
 from orchestrator.retries import RetryPolicy
 from orchestrator.states import ErrorClass, InvalidTransition, State
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.files.making import LARGEST, CannotOpen, Made, Task, hash_file, make
+from pipelines.files.content import LARGEST, hash_file
+from pipelines.files.making import CannotOpen, Made, Task, make
 
 
 @pytest.fixture

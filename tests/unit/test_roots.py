@@ -1,11 +1,12 @@
 """Which root a path is: known or new, under which name; and what is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from graph_stores.errors import Misuse
-from orchestrator.files.roots import Root, RootMissing, Source, resolve
+from orchestrator.files.roots import Root, RootMissing, Source, resolve, this_host
 from pipelines.files.walk import Rules
 
 
@@ -123,4 +124,26 @@ def test_the_node_of_a_root_says_where_it_is_and_how_it_is_read(tmp_path: Path) 
         "path": ".",
         "location": str(tmp_path),
         "rules": '{"include": ["*.md"], "exclude": []}',
+        "host": this_host(),
     }
+
+
+def test_a_folder_of_another_machine_that_is_not_here_is_told_with_its_machine(tmp_path: Path) -> None:
+    theirs = replace(root("docs", tmp_path / "docs"), host="mill-1")
+    with pytest.raises(RootMissing, match=f"is on mill-1 and not on {this_host()}"):
+        resolve(Source(path=theirs.location), known(theirs))
+
+
+def test_the_same_place_on_two_machines_is_one_folder_unless_it_is_given_a_name(tmp_path: Path) -> None:
+    theirs = replace(root("docs", folder(tmp_path / "docs")), host="mill-1")
+    assert resolve(Source(path=theirs.location), known(theirs)) == root("docs", theirs.location)
+    assert resolve(Source(path=theirs.location, name="ours"), known(theirs)) == root("ours", theirs.location)
+
+
+def test_that_content_is_stored_is_remembered_until_somebody_says_otherwise(tmp_path: Path) -> None:
+    place = folder(tmp_path / "docs")
+    storing = resolve(Source(path=place, store_content=True), {})
+    assert storing.stores_content
+    assert resolve(Source(path=place), known(storing)).stores_content
+    assert not resolve(Source(path=place, store_content=False), known(storing)).stores_content
+    assert '"storeContent": true' in storing.node("project").properties["rules"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graph_stores.errors import Misuse
-from pipelines.files.walk import Found, LeftOut, Rules, check_rules, follows, walk
+from pipelines.files.walk import Found, LeftOut, Rules, check_rules, follows, stretches, walk
 
 NONE = Rules()
 
@@ -222,3 +222,20 @@ def test_a_tree_deeper_than_the_stack_of_python_is_walked(tmp_path: Path) -> Non
         finally:
             sys.setrecursionlimit(limit)
     assert walked == ["d/" * depth + "a.md"]
+
+
+def test_a_root_in_stretches_is_walked_whole_whatever_its_names(tmp_path: Path) -> None:
+    names = ["a", "a-b", "a.b", "b", "docs", "docs-old", "é", "Z", "zz", "𝄞"]
+    for name in names:
+        (tmp_path / name / "in").mkdir(parents=True)
+        (tmp_path / name / "in" / "x.md").write_text("x")
+        (tmp_path / f"{name}.md").write_text("x")
+    whole = sorted(each.path for each in walk(tmp_path, Rules()) if isinstance(each, Found))
+    for most in (1, 2, 3, 16):
+        parts = stretches(tmp_path, Rules(), most=most)
+        walked = [
+            [each.path for each in walk(tmp_path, Rules(), stretch=part) if isinstance(each, Found)] for part in parts
+        ]
+        assert len(parts) <= most and sorted(path for paths in walked for path in paths) == whole
+        for part, paths in zip(parts, walked, strict=True):
+            assert all(part.has(path) for path in paths), "a stretch holds the paths that are found in it"

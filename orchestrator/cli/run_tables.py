@@ -1,0 +1,101 @@
+"""Runs as people read them on a terminal."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cli.tables import print_parts
+from orchestrator.cli.text import duration, printable
+from orchestrator.runs.overview import Overview
+from orchestrator.runs.records import Partition, Run
+
+_STYLES = {"completed": "green", "failed": "red", "cancelled": "dim", "running": "cyan", "consolidating": "cyan"}
+
+
+def print_runs(found: Sequence[Overview], total: int, graphmill: str) -> None:
+    if not found:
+        print_parts("no runs yet", f"next: {printable(graphmill)} ingest PATH")
+        return
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in ("run", "source", "type", "outcome", "started", "took", "partitions"):
+        grid.add_column(name, no_wrap=name != "source", overflow="fold")
+    for each in found:
+        run = each.run
+        grid.add_row(
+            Text(run.short, "bold"),
+            Text(printable(run.source)),
+            run.type.value,
+            _outcome(run.outcome),
+            _time(run.started_at),
+            _took(run.started_at, run.finished_at),
+            _counted(each.outcomes),
+        )
+    more = [Text(f"and {total - len(found):,} more: --limit {total}", "dim")] if total > len(found) else []
+    print_parts(grid, *more)
+
+
+def print_run(found: Overview, graphmill: str, *, is_worked_on: bool) -> None:
+    print_parts(Text(found.run.uuid, "bold"), _facts(found), "", _partitions(found.partitions))
+    if advice := _advice(found.run, graphmill, is_worked_on=is_worked_on):
+        print_parts("", Text(advice, "dim"))
+
+
+def _facts(found: Overview) -> Table:
+    run = found.run
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    rows = {
+        "source": printable(run.source),
+        "type": run.type.value,
+        "outcome": run.outcome,
+        "reason": printable(run.reason or ""),
+        "started": _time(run.started_at),
+        "finished": _time(run.finished_at),
+        "watermark": f"{_time(run.watermark_before) or 'none'} → {_time(run.watermark_after) or 'not moved'}",
+        "nodes": _counted(found.nodes) or "none made or changed",
+    }
+    for name, value in rows.items():
+        if value:
+            facts.add_row(name, _outcome(value) if name == "outcome" else Text(value))
+    return facts
+
+
+def _partitions(partitions: Sequence[Partition]) -> Table:
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid.add_column("partition", overflow="fold")
+    grid.add_column("outcome", no_wrap=True)
+    grid.add_column("next offset", justify="right", no_wrap=True)
+    grid.add_column("", overflow="fold")
+    for each in partitions:
+        told = each.reason or (f"held by {each.holder}" if each.holder else "")
+        grid.add_row(Text(printable(each.key)), _outcome(each.outcome), f"{each.offset:,}", Text(printable(told)))
+    return grid
+
+
+def _advice(run: Run, graphmill: str, *, is_worked_on: bool) -> str | None:
+    if run.is_open and not is_worked_on:
+        return f"nobody is at work on it; next: {printable(graphmill)} worker --drain"
+    return {
+        "failed": f"next: mend the cause, then {printable(graphmill)} runs retry {run.short}",
+        "cancelled": f"to go on with it: {printable(graphmill)} runs retry {run.short}",
+    }.get(run.outcome)
+
+
+def _outcome(word: str) -> Text:
+    return Text(word, _STYLES.get(word, ""))
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {word}" for word, count in counts.items())
+
+
+def _time(time: datetime | None) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S}Z" if time else ""
+
+
+def _took(began: datetime | None, ended: datetime | None) -> str:
+    return duration((ended - began).total_seconds()) if began and ended else ""

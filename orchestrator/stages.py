@@ -1,0 +1,40 @@
+"""The stages that a worker may be restricted to, and when nothing is left for them.
+
+The order is that in which a source passes through them; so a worker is done when nothing is on its way to its last one.
+"""
+
+from collections.abc import Set
+from typing import TYPE_CHECKING
+
+from graph_stores.protocol import Store
+from orchestrator.runs.records import PARTITION, RUN
+from orchestrator.states import EMBED, LINK, PARSE, State
+
+if TYPE_CHECKING:
+    from orchestrator.worker import Step
+
+READ = "read"
+STAGES = (READ, PARSE.name, LINK.name, EMBED.name)
+# An engine cannot tell the type of what an empty list holds.
+_NONE = [""]
+_UNPARSED = [State.PENDING.value, State.PARSING.value]
+_UNLINKED = [*_UNPARSED, State.PARSED.value, State.LINKING.value]
+
+
+def does(stages: Set[str], step: "Step") -> bool:
+    """Whether a worker of these stages does this. Whoever is left in the end consolidates, so everybody may."""
+    if RUN in step.labels:
+        return True
+    return (READ if PARTITION in step.labels else step.stage.name) in stages
+
+
+async def is_over(store: Store, stages: Set[str]) -> bool:
+    """Whether nothing waits for a stage up to the last of these, and nothing can still bring one such.
+
+    For all but `embed`, for which everything must be at rest.
+    """
+    files = _UNLINKED if LINK.name in stages else _UNPARSED if PARSE.name in stages else _NONE
+    # To link an article is to find others.
+    articles = _NONE if files is _NONE else _UNLINKED
+    (left,) = (await store.ask("ahead", {"files": files, "articles": articles})).rows[0]
+    return not left

@@ -1,0 +1,57 @@
+"""`graphmill verify`: says that all is well, or what is not and what to do, to people and to scripts."""
+
+import pytest
+
+from .conftest import Cli
+from .corpus import write_corpus
+from .jobs import DEADLINE, Mill
+
+_WITHOUT_VECTORS = "MATCH (n:MarkdownSection) WHERE n.projectId = $project SET n.embedding = NULL"
+_AS_THE_HINT_SAYS = "MATCH (n:MarkdownSection) WHERE n.projectId = $project SET n._state = 'linked'"
+
+
+def test_a_problem_is_told_to_people_and_scripts_until_it_is_mended_as_the_hint_says(mill: Mill) -> None:
+    write_corpus(mill.root, pages=3, modules=1)
+    total = mill.ingest("--json").end().json["total"]
+    mill.change(_WITHOUT_VECTORS)
+    [[sections]] = mill.ask("MATCH (n:MarkdownSection) WHERE n.projectId = $project RETURN count(*)")
+    told, document = mill.cli("verify"), mill.cli("verify", "--json")
+    assert (told.code, document.code) == (1, 1)
+    assert (told.err, document.err) == ("", "")
+
+    [problem] = document.json["problems"]
+    assert document.json["checked"] >= total
+    assert set(problem) == {"check", "count", "examples", "hint"}
+    assert (problem["check"], problem["count"]) == ("missing-vector", sections)
+    assert {tuple(example) for example in problem["examples"]} == {("label", "uuid", "found")}
+
+    checked, line, hint = told.out.splitlines()
+    assert checked.endswith(" nodes checked, 1 problem")
+    assert line.startswith(f"missing-vector: {sections} are ready without a vector: MarkdownSection ")
+    assert line.endswith("…")
+    assert hint == f"  hint: {problem['hint']}"
+    assert "graphmill worker --drain" in hint
+
+    mill.change(_AS_THE_HINT_SAYS)
+    mill.start("worker", "--drain").end()
+    mended = mill.cli("verify")
+    assert mended.code == 0
+    assert mended.out.endswith(" nodes checked, no problem\n")
+
+
+@pytest.mark.parametrize("mill_on", ["kuzu", "neo4j"], indirect=True)
+def test_a_job_in_the_middle_of_its_work_is_no_problem(mill_on: Mill) -> None:
+    mill = mill_on
+    write_corpus(mill.root, pages=3, modules=1)
+    mill.embedder.allow(0)
+    job = mill.ingest()
+    assert mill.embedder.holding.wait(DEADLINE)
+    outcome = mill.cli("verify", "--json")
+    assert outcome.code == 0, outcome.out
+    assert outcome.json["problems"] == []
+    mill.embedder.allow(None)
+    job.end()
+
+
+def test_a_graph_that_is_not_there_is_a_clear_error(cli: Cli) -> None:
+    cli.refused("verify", code="store_not_found")

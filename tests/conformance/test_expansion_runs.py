@@ -1,0 +1,132 @@
+"""The runs of an expansion: all of a wiki in ranges, a crawl level by level, and what changes while one goes on."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph_stores.model import Batch, Select
+from graph_stores.protocol import Store
+from orchestrator.checks import problems
+from orchestrator.job import Job, Plan
+from orchestrator.runs.records import PARTITION, Run, counts_of, read_partitions, read_runs
+from tests.conformance.expansions import Counts, Crawler, bury, quicken_expansions
+from tests.conformance.folders import NONE
+from tests.conformance.pictures import differences
+from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER, Place
+from tests.conformance.wikis import Link, Text, Wiki
+from tests.conformance.wrapped import wrapped
+
+PAGES = {f"Page {number:02}": Text(paragraphs=[("Use", [Link(to="Page 00")])]) for number in range(25)}
+
+
+@pytest.fixture(autouse=True)
+def counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counts:
+    monkeypatch.setattr("pipelines.wikipedia.dump._OF_A_SPAN", 10)
+    monkeypatch.setattr("pipelines.wikipedia.dump._AT_ONCE", 5)
+    return quicken_expansions(monkeypatch, tmp_path / "cache")
+
+
+@pytest.fixture
+def wiki() -> Wiki:
+    return Wiki.of(PAGES)
+
+
+@pytest.fixture
+def crawler(store: Store, tmp_path: Path, wiki: Wiki) -> Crawler:
+    crawler = Crawler(store=store, dump=tmp_path / "wiki.xml")
+    crawler.publish(wiki)
+    return crawler
+
+
+async def latest(store: Store) -> Run:
+    return (await read_runs(store))[0]
+
+
+@HERE_AND_ON_A_SERVER
+async def test_all_of_a_wiki_is_read_in_ranges_and_each_page_once(
+    crawler: Crawler, store: Store, counts: Counts
+) -> None:
+    await crawler.expand(whole=True)
+    run = await latest(store)
+    partitions = await read_partitions(store, run.uuid)
+    assert (run.outcome, run.source.partition(":")[0], run.watermark_after) == ("completed", "wiki", run.read_at)
+    assert [(each.kind, each.offset) for each in partitions] == [("range", 10), ("range", 20), ("range", 25)]
+    assert set(counts.read.values()) == {1} and len(counts.read) == 25
+    assert sum((await counts_of(store, run.uuid)).values()) > 25, "articles and what was made of them"
+    assert await problems(store) == []
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_range_that_was_read_is_not_read_again_by_whoever_goes_on(
+    crawler: Crawler, store: Store, place: Place, counts: Counts
+) -> None:
+    """Killed when the second range is begun: another process finishes the run, without being told of it."""
+
+    class Killed(BaseException):
+        pass
+
+    async def commit(real: Any, batch: Batch) -> None:
+        offsets = [each.marks.set.get("nextOffset") for each in batch.transitions if each.node.label == PARTITION]
+        if 15 in offsets:
+            raise Killed
+        await real(batch)
+
+    dying, _ = wrapped(store, commit=commit)
+    with pytest.raises(BaseException, match=r"Killed|unhandled") as caught:
+        await Crawler(store=dying, dump=crawler.dump).expand(whole=True)
+    assert "Killed" in repr(caught.value)
+    crawler.store = store = await place.reopen()
+    await bury(store)
+    run = await latest(store)
+    first, *others = [each.outcome for each in await read_partitions(store, run.uuid)]
+    assert run.is_open and first == "completed" and "completed" not in others
+    seen: list[str] = []
+
+    async def ask(real: Any, question: str, parameters: Any = None) -> Any:
+        if question == "articles":
+            seen.extend(parameters["uuids"])
+        return await real(question, parameters)
+
+    watched, _ = wrapped(store, ask=ask)
+    await Job(watched, Plan(embedder=NONE)).run()
+    assert (await latest(store)).outcome == "completed"
+    uuids = {row.name: row.uuid for row in await store.nodes(Select(labels=["Article"], limit=100))}
+    first_range = {uuids[f"Page {number:02}"] for number in range(1, 10)}  # to the very first page all others link
+    assert not first_range.intersection(seen), "they were not looked at again"
+    assert set(counts.read) == set(PAGES)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_crawl_is_one_partition_whose_offset_is_the_next_level(crawler: Crawler, store: Store) -> None:
+    await crawler.expand(["Page 01"], depth=1)
+    (partition,) = await read_partitions(store, (await latest(store)).uuid)
+    assert (partition.kind, partition.offset, partition.outcome) == ("titles", 2, "completed")
+    assert partition.key == "Page 01 to depth 1"
+
+
+@HERE
+async def test_an_edit_in_the_middle_of_an_expansion_is_found_by_the_next(
+    crawler: Crawler, store: Store, wiki: Wiki
+) -> None:
+    edited = False
+
+    async def commit(real: Any, batch: Batch) -> None:
+        nonlocal edited
+        await real(batch)
+        if not edited and any(each.node.label == "Article" and each.to == "parsed" for each in batch.transitions):
+            edited = True
+            wiki.write("Page 01", Text(paragraphs=[("New", [Link(to="Page 02")])]))
+            crawler.publish(wiki)
+
+    slow, _ = wrapped(store, commit=commit)
+    await Crawler(store=slow, dump=crawler.dump).expand(["Page 01"], depth=1)
+    assert edited
+    first = await latest(store)
+    await crawler.expand(["Page 01"], depth=1)
+    second = await latest(store)
+    assert (second.type, second.watermark_before) == ("incremental", first.read_at)
+    found = await crawler.picture()
+    assert ("Page 01", "Page 02") in found.links("LINKS_TO")
+    fresh = Crawler(store=store, dump=crawler.dump)
+    assert differences(found, await fresh.picture()) == []
