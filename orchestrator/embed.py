@@ -10,6 +10,7 @@ from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Value, Vector, V
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.moves import new_node, transition
+from orchestrator.stages import TEXTS
 from orchestrator.states import EMBED, State
 from orchestrator.tally import Tally
 from orchestrator.worker import Failure, Outcome, Pause
@@ -25,7 +26,6 @@ from pipelines.embedding import (
 )
 from pipelines.files.identity import chunk_uuid
 
-TEXTS = ("MarkdownSection", "TextSection", "Scope", "Section")
 # Why a text is in skip.
 TOO_SHORT = "there is nothing in it but signs"
 NO_EMBEDDER = "embedding is switched off (--embedder none)"

@@ -18,9 +18,9 @@ from graph_stores.model import VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.checks import problems
 from orchestrator.embed import EmbedTexts, SkipTexts, send_back_what_another_model_made
-from orchestrator.files import ingestion as files
 from orchestrator.files.elsewhere import stranded
 from orchestrator.files.ingestion import Ingestion
+from orchestrator.files.roots import KIND as FILES
 from orchestrator.files.roots import Source
 from orchestrator.leases import LEASE_SECONDS
 from orchestrator.lifecycle import Lifecycle
@@ -29,12 +29,12 @@ from orchestrator.runs.course import begin, move_on
 from orchestrator.runs.records import Run, RunPlan, counts_of, read_runs
 from orchestrator.runs.steps import Consolidate, ReadPartitions, RunReader
 from orchestrator.settle import unsettle
-from orchestrator.stages import STAGES, does, is_over
+from orchestrator.stages import STAGES, does, is_nothing_waiting, is_over
 from orchestrator.states import EMBED
 from orchestrator.tally import Tally
-from orchestrator.wikipedia import expansion as wikipedia
 from orchestrator.wikipedia.expansion import Expansion
 from orchestrator.wikipedia.order import Order
+from orchestrator.wikipedia.wikis import KIND as WIKI
 from orchestrator.worker import Step, Worker, looks, through_outages
 from orchestrator.workers import registered
 from pipelines.embedding import Embedder, EmbedderChoice, Texts, VectorCache, name_of, open_embedder
@@ -126,11 +126,11 @@ class Job:
     def _chosen(self) -> dict[str, Reader]:
         """A job that reads one kind of source leaves the others alone; one that reads nothing works on everything."""
         expansion = Expansion(self._lifecycle, self._plan.expansion, self.tally, self._say)
-        readers: dict[str, Reader] = {files.KIND: self._files, wikipedia.KIND: expansion}
+        readers: dict[str, Reader] = {FILES: self._files, WIKI: expansion}
         if self._plan.sources and not self._plan.expansion:
-            del readers[wikipedia.KIND]
+            del readers[WIKI]
         if self._plan.expansion and not self._plan.sources:
-            del readers[files.KIND]
+            del readers[FILES]
         return readers
 
     def stop(self) -> None:
@@ -275,6 +275,9 @@ class Job:
             raise error
 
     async def _is_at_rest(self) -> bool:
+        if self._plan.stages != frozenset(STAGES) and not self._store.capabilities.many_processes:
+            # Nobody else can come to do what it leaves out.
+            return await is_nothing_waiting(self._store, self._plan.stages)
         if EMBED.name not in self._plan.stages:
             return await is_over(self._store, self._plan.stages)
         resting = {kind for kind, reader in self._kinds.items() if await reader.is_at_rest()}

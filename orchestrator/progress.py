@@ -12,6 +12,7 @@ from typing import Any
 from graph_stores.model import ErrorCount, Progress, Table
 from graph_stores.protocol import Store
 from orchestrator.runs.overview import Overview, current
+from orchestrator.stages import SOURCES, TEXTS
 from orchestrator.states import EMBED, LINK, PARSE, RECORDS, Stage, State
 from orchestrator.workers import AtWork, read_workers
 
@@ -20,9 +21,7 @@ AT_REST = (State.READY, State.SKIP, State.ERROR)
 # What was done in less than this is too little to tell a rate from: it may all be of one commit.
 _SHORTEST = 1.0
 # What a stage works on: whole sources are parsed and linked, texts are embedded. The rest follows by itself.
-_SOURCES = ("File", "Article")
-_TEXTS = ("MarkdownSection", "Scope", "TextSection", "Section")
-_WORKED_ON = {PARSE: _SOURCES, LINK: _SOURCES, EMBED: _TEXTS}
+_WORKED_ON = {PARSE: SOURCES, LINK: SOURCES, EMBED: TEXTS}
 _ORDER = {state.value: place for place, state in enumerate(State)}
 
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from graph_stores.errors import Misuse
 from graph_stores.model import Hit, NodeRow, Select, Value, VectorSpace
 from graph_stores.protocol import Store
-from orchestrator.embed import TEXTS
+from orchestrator.stages import TEXTS
 from orchestrator.states import State
 from pipelines.embedding import Embedded, Embedder, Texts, name_of
 

@@ -6,6 +6,7 @@ The order is that in which a source passes through them; so a worker is done whe
 from collections.abc import Set
 from typing import TYPE_CHECKING
 
+from graph_stores.model import Select
 from graph_stores.protocol import Store
 from orchestrator.runs.records import PARTITION, RUN
 from orchestrator.states import EMBED, LINK, PARSE, State
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 READ = "read"
 STAGES = (READ, PARSE.name, LINK.name, EMBED.name)
+# What a stage works on: whole sources are parsed and linked, texts are embedded.
+SOURCES = ("File", "Article")
+TEXTS = ("MarkdownSection", "Scope", "TextSection", "Section")
 # An engine cannot tell the type of what an empty list holds.
 _NONE = [""]
 _UNPARSED = [State.PENDING.value, State.PARSING.value]
@@ -26,6 +30,18 @@ def does(stages: Set[str], step: "Step") -> bool:
     if RUN in step.labels:
         return True
     return (READ if PARTITION in step.labels else step.stage.name) in stages
+
+
+async def is_nothing_waiting(store: Store, stages: Set[str]) -> bool:
+    """Whether nothing waits for one of these stages now, whatever others could still bring."""
+    waiting = {
+        READ: Select(labels=[PARTITION], states=[State.PENDING.value], limit=1),
+        **{
+            stage.name: Select(labels=labels, states=[stage.waiting.value], limit=1)
+            for stage, labels in ((PARSE, SOURCES), (LINK, SOURCES), (EMBED, TEXTS))
+        },
+    }
+    return not any([await store.nodes(waiting[name]) for name in STAGES if name in stages])
 
 
 async def is_over(store: Store, stages: Set[str]) -> bool:

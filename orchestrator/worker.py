@@ -118,6 +118,10 @@ class Worker:
         """Nothing is in its hands."""
         return not self._busy
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
     def stop(self) -> None:
         """Claim nothing more; what is in flight is finished, or given back after the grace."""
         self._stopping.set()

@@ -12,6 +12,7 @@ from orchestrator.cli.text import duration, printable
 from orchestrator.runs.overview import Overview
 from orchestrator.runs.records import Partition, Run
 
+_NARROWEST = 6
 _STYLES = {"completed": "green", "failed": "red", "cancelled": "dim", "running": "cyan", "consolidating": "cyan"}
 
 
@@ -20,8 +21,10 @@ def print_runs(found: Sequence[Overview], total: int, graphmill: str) -> None:
         print_parts("no runs yet", f"next: {printable(graphmill)} ingest PATH")
         return
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for name in ("run", "source", "type", "outcome", "started", "took", "partitions"):
-        grid.add_column(name, no_wrap=name != "source", overflow="fold")
+    for name in ("run", "source", "type", "outcome", "started (UTC)", "took", "parts"):
+        # Those that can be of any length give way on a narrow terminal, and are never left out.
+        gives_way = name in ("source", "parts")
+        grid.add_column(name, no_wrap=not gives_way, overflow="fold", min_width=_NARROWEST if gives_way else None)
     for each in found:
         run = each.run
         grid.add_row(
@@ -29,9 +32,9 @@ def print_runs(found: Sequence[Overview], total: int, graphmill: str) -> None:
             Text(printable(run.source)),
             run.type.value,
             _outcome(run.outcome),
-            _time(run.started_at),
+            f"{run.started_at:%Y-%m-%d %H:%M}" if run.started_at else "",
             _took(run.started_at, run.finished_at),
-            _counted(each.outcomes),
+            _completed(each.outcomes),
         )
     more = [Text(f"and {total - len(found):,} more: --limit {total}", "dim")] if total > len(found) else []
     print_parts(grid, *more)
@@ -87,6 +90,13 @@ def _advice(run: Run, graphmill: str, *, is_worked_on: bool) -> str | None:
 
 def _outcome(word: str) -> Text:
     return Text(word, _STYLES.get(word, ""))
+
+
+def _completed(outcomes: Mapping[str, int]) -> str:
+    """How many of how many, and what became of others that have ended."""
+    told = [f"{outcomes.get('completed', 0):,} of {sum(outcomes.values()):,}"]
+    told += [f"{outcomes[word]:,} {word}" for word in ("failed", "cancelled") if word in outcomes]
+    return ", ".join(told)
 
 
 def _counted(counts: Mapping[str, int]) -> str:

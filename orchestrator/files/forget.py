@@ -7,10 +7,11 @@ from graph_stores.errors import GraphmillError
 from graph_stores.model import Ref
 from graph_stores.protocol import Store
 from orchestrator.files.link import LinkFiles
-from orchestrator.files.roots import TOP, Root, read_roots
-from orchestrator.leases import owner_name
+from orchestrator.files.roots import KIND, TOP, Root, read_roots
+from orchestrator.leases import is_gone, owner_name
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.paging import paged
+from orchestrator.runs.course import forget_runs
 from orchestrator.tally import Tally
 
 _PAGE = 2000
@@ -41,7 +42,11 @@ async def forget(store: Store, what: str) -> Forgotten:
             hint="see where its files come from: graphmill query --name roots",
         )
     folders = await _folders(store, root, below, files)
-    linker = LinkFiles(Lifecycle(store=store), owner_name(), Tally())
+    lifecycle = Lifecycle(store=store)
+    if below == TOP:
+        await forget_runs(lifecycle, f"{KIND}:{root.name}", whole=True)
+    await lifecycle.reclaim(is_gone)  # what a process that was killed had in hand
+    linker = LinkFiles(lifecycle, owner_name(), Tally())
     try:
         await linker.delete([Ref(label="File", uuid=uuid) for uuid in files.values()], folders)
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.files.elsewhere import Places
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.parse import ParseFiles
-from orchestrator.files.roots import Root, RootMissing, Source, read_roots, resolve
+from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots, resolve
 from orchestrator.files.scan import Scanner
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
@@ -25,7 +25,6 @@ from pipelines.pool import Pool
 # A file that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 120.0
 _LOOK_AGAIN = 0.5
-KIND = "files"
 # Into how many parts a root is divided at most.
 _MOST_PARTS = 16
 

@@ -117,7 +117,7 @@ class LinkFiles:
                     except HoldLost:
                         self._holding = None
                     except TransitionConflict:
-                        continue  # somebody had one of them in hand: look again what there is
+                        pass  # somebody had one of them in hand: look again what there is
                     else:
                         return
             await asyncio.sleep(_LOOK / 2)

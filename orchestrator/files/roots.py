@@ -21,6 +21,8 @@ from pipelines.files.identity import directory_uuid
 from pipelines.files.walk import Rules, check_rules
 
 TOP = "."
+# What its runs are over: files:NAME.
+KIND = "files"
 
 
 class RootMissing(GraphmillError):

@@ -114,7 +114,8 @@ class _Scan:
                 await self.lifecycle.upsert(*self._new(last))
             last = looks
         nodes, edges = self._new(last)
-        if self.reading and self.looked_at > self.reading.offset:
+        ahead = self.looked_at - self.reading.offset if self.reading else 0
+        if self.reading and (ahead > _UNMARKED or (nodes and ahead > 0)):
             await self.reading.move_to(self.looked_at, nodes=nodes, edges=edges)
         elif nodes:
             await self.lifecycle.upsert(nodes, edges)

@@ -6,9 +6,10 @@ Every process that works on a graph moves runs on, so that none is stranded when
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from graph_stores.errors import Misuse
+from graph_stores.errors import Misuse, TransitionConflict
 from graph_stores.model import Batch, Ref, Transition, Update, Value
 from graph_stores.protocol import Store
 from orchestrator.holding import holding
@@ -56,9 +57,10 @@ async def begin(lifecycle: Lifecycle, plan: RunPlan, *, owner: str, say: Callabl
                 for run in [each for each in runs if each.is_open and each.options != plan.options]:
                     await _end(lifecycle, run, found[run.uuid], "another run of the same source took its place")
                 unfinished = next((run for run in runs if run.is_open and run.options == plan.options), None)
-                if unfinished:
+                if unfinished is None:
+                    return await _start(store, plan, runs)
+                with suppress(TransitionConflict):  # somebody was quicker: look again
                     return await _go_on(lifecycle, unfinished, plan, found[unfinished.uuid])
-                return await _start(store, plan, runs)
         if not told:
             told = True
             say(f"another job is reading {plan.source}; waiting for it")
@@ -143,7 +145,22 @@ async def try_again(lifecycle: Lifecycle, run: Run, keys: Sequence[str] = ()) ->
     if not run.is_open:
         moves.append(transition(run.ref, expected=run.state, to=State.PENDING, retry_count=0))
     await lifecycle.move_what_is_still_so(moves)
+    async for rows in paged(lifecycle.store, "cancelled-of-run", limit=_PAGE, run=run.uuid, reason=CANCELLED):
+        sources = [Ref(label=label, uuid=uuid) for uuid, label in rows]
+        await lifecycle.move_what_is_still_so(
+            [transition(ref, expected=State.SKIP, to=State.PENDING) for ref in sources]
+        )
     return again
+
+
+async def forget_runs(lifecycle: Lifecycle, source: str, *, whole: bool) -> None:
+    """A source that is gone has no watermark, and nothing more of it is read; of a part of one only the latter."""
+    for run in await read_runs(lifecycle.store, source=source, only_open=not whole):
+        partitions = await read_partitions(lifecycle.store, run.uuid)
+        if whole:
+            await lifecycle.delete([run.ref, *(each.ref for each in partitions)])
+        elif run.state is not State.LINKING:
+            await _end(lifecycle, run, partitions, "what it read was forgotten")
 
 
 def _are_in_hands(runs: Sequence[Run], found: Mapping[str, Sequence[Partition]]) -> bool:
@@ -187,9 +204,9 @@ async def _go_on(lifecycle: Lifecycle, run: Run, plan: RunPlan, found: Sequence[
             moves += _anew(each)
     if run.state is not State.PENDING:  # it was to be consolidated, and there may be something new
         moves.append(transition(run.ref, expected=run.state, to=State.PENDING))
-    await lifecycle.move_what_is_still_so(moves)
     await lifecycle.store.commit(
         Batch(
+            transitions=moves,
             nodes=[partition_node(run, part, index) for index, part in enumerate(plan.parts)],
             updates=[Update(node=each.ref, properties={"nextOffset": 0}) for each in found if not each.kind.is_settled],
             edges=[partition_edge(run, part, index) for index, part in enumerate(plan.parts)],

@@ -13,8 +13,8 @@ from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.moves import step_forward, transition
 from orchestrator.runs.course import watermark_of
-from orchestrator.runs.records import PARTITION, RUN, Partition, Run
-from orchestrator.states import LINK, PARSE, State, stage_of
+from orchestrator.runs.records import PARTITION, RUN, Partition, Run, read_partitions
+from orchestrator.states import AT_REST, LINK, PARSE, State, stage_of
 from orchestrator.worker import Failure, Outcome, Pause
 
 _TO_READY = (State.PARSED, State.LINKING, State.LINKED, State.EMBEDDING, State.READY)
@@ -60,6 +60,10 @@ class Reading:
 
 class RunEnded(Exception):
     """Nothing more of the run is to be begun."""
+
+
+class Stopped(Exception):
+    """The worker was told to stop: what is in hand is given back."""
 
 
 class NotHere(Exception):
@@ -112,6 +116,8 @@ class ReadPartitions:
             await _reader(self._readers, run).read(reading)
         except RunEnded:
             return _given_up(node)
+        except Stopped:
+            return None
         except NotHere:
             await _leave_to_others(self._lifecycle, node)
             return None
@@ -156,10 +162,15 @@ class Consolidate:
         run = Run.from_row(node)
         try:
             await _reader(self._readers, run).consolidate(run)
+        except Stopped:
+            return None
         except NotHere:
             await _leave_to_others(self._lifecycle, node)
             return None
         await self._store.index_vectors()
+        if any(each.state not in AT_REST for each in await read_partitions(self._store, run.uuid)):
+            # Somebody has asked for it again meanwhile, and something new may be read.
+            return Result(node=node, path=(State.PARSED, State.PENDING))
         if problems := await self._check(run):
             return Failure(node=node, message="; ".join(problems), permanent=True)
         return Result(node=node, path=_FROM_LINKING, properties=await self._watermark(run))

@@ -19,7 +19,7 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
 from orchestrator.paging import paged
 from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
-from orchestrator.runs.steps import Reading
+from orchestrator.runs.steps import Reading, Stopped
 from orchestrator.settle import settle_articles
 from orchestrator.states import State
 from orchestrator.tally import Tally
@@ -30,7 +30,7 @@ from orchestrator.wikipedia.refresh import changed_pages
 from orchestrator.wikipedia.tidy import tidy
 from orchestrator.wikipedia.titles import is_stub
 from orchestrator.wikipedia.walk import Reach, Walk
-from orchestrator.wikipedia.wikis import Crawl, PageSource, Wiki, crawl_of, read_wikis
+from orchestrator.wikipedia.wikis import KIND, Crawl, PageSource, Wiki, crawl_of, read_wikis
 from orchestrator.worker import Pause, Step, Worker, looks, through_outages
 from pipelines.pool import Pool
 from pipelines.wikipedia.dump import DumpMissing
@@ -39,7 +39,6 @@ from pipelines.wikipedia.model import Absent, Page, Pages, Site, Span, WikiUnava
 
 T = TypeVar("T")
 
-KIND = "wiki"
 HOLD = "expand"
 # A page that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 60.0
@@ -298,6 +297,8 @@ class Expansion:
             (left,) = (await through_outages(lambda: self._store.ask("expanding"), self._say)).rows[0]
             if left <= leaving:
                 return
+            if self._worker.is_stopping:  # nobody here reads any more
+                raise Stopped
             if reading and left != last and time.monotonic() > since + _GETTING_AHEAD:
                 last, since = left, time.monotonic()
                 await reading.move_to(reading.offset)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from graph_stores.errors import Misuse
 from graph_stores.protocol import Store
 from orchestrator.holding import holding
-from orchestrator.leases import owner_name
+from orchestrator.leases import is_gone, owner_name
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.runs.course import forget_runs
 from orchestrator.wikipedia.tidy import tidy
-from orchestrator.wikipedia.wikis import Wiki, read_wikis
+from orchestrator.wikipedia.wikis import KIND, Wiki, read_wikis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ async def forget_articles(store: Store, what: str) -> ForgottenArticles | None:
 
 async def _forget(store: Store, wiki: Wiki, left: Wiki) -> ForgottenArticles:
     lifecycle = Lifecycle(store=store)
+    await forget_runs(lifecycle, f"{KIND}:{wiki.name}", whole=not left.crawls)
+    await lifecycle.reclaim(is_gone)  # what a process that was killed had in hand
     async with holding(store, "expand", owner=owner_name(), waiting=lambda: None):
         # Written down first: if this ends in between, the next expansion tidies up.
         left = replace(left, is_unswept=True)

@@ -2,12 +2,13 @@
 
 from enum import StrEnum
 
+from orchestrator.runs.course import CANCELLED
 from orchestrator.states import ErrorClass, State
 
 BEYOND_DEPTH = "beyond depth"
 BEYOND_BUDGET = "beyond budget"
 NO_SUCH_PAGE = "there is no such page"
-_STUB_REASONS = frozenset({BEYOND_DEPTH, BEYOND_BUDGET})
+_STUB_REASONS = frozenset({BEYOND_DEPTH, BEYOND_BUDGET, CANCELLED})
 _IN_WORK = frozenset({State.PENDING, State.PARSING, State.PARSED, State.LINKING})
 
 

@@ -21,6 +21,8 @@ from pipelines.wikipedia.identity import article_uuid, wiki_uuid
 from pipelines.wikipedia.model import Pages
 from pipelines.wikipedia.politeness import Limits
 
+# What its runs are over: wiki:NAME.
+KIND = "wiki"
 _TELL_EVERY = 5.0
 
 

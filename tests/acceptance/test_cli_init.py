@@ -18,9 +18,9 @@ def test_init_again_changes_nothing(graph: Cli) -> None:
 
 def test_init_as_json(cli: Cli) -> None:
     first, second = cli("init", "--json").json, cli("--json", "init").json
-    expected = {"store": "kuzu:./graph.kuzu", "projectId": "default", "schema": 5, "repaired": [], "backup": None}
+    expected = {"store": "kuzu:./graph.kuzu", "projectId": "default", "schema": 6, "repaired": [], "backup": None}
     assert first == {**expected, "did": "created", "schema_before": None}
-    assert second == {**expected, "did": "nothing", "schema_before": 5}
+    assert second == {**expected, "did": "nothing", "schema_before": 6}
 
 
 def test_init_keeps_what_is_in_the_graph(filled: Cli) -> None:
@@ -37,6 +37,6 @@ def test_init_leaves_a_graph_of_a_newer_version_alone(graph: Cli) -> None:
     for command in ("init", "status"):
         outcome = graph(command)
         assert (outcome.code, outcome.out) == (1, "")
-        assert "schema version 99, this graphmill knows up to 5" in outcome.err
+        assert "schema version 99, this graphmill knows up to 6" in outcome.err
         assert "hint: upgrade graphmill" in outcome.err
         assert graph(command, "--json").error["code"] == "schema_newer"

@@ -9,7 +9,16 @@ from graph_stores.model import Batch, Select
 from graph_stores.protocol import Store
 from orchestrator.checks import problems
 from orchestrator.job import Job, Plan
+from orchestrator.leases import owner_name
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.runs.course import cancel, try_again
 from orchestrator.runs.records import PARTITION, Run, counts_of, read_partitions, read_runs
+from orchestrator.stages import READ
+from orchestrator.states import PARSE
+from orchestrator.wikipedia.forget import forget_articles
+from orchestrator.wikipedia.order import Order
+from orchestrator.wikipedia.wikis import PageSource, SourceKind
+from tests.conformance.conftest import wipe
 from tests.conformance.expansions import Counts, Crawler, bury, quicken_expansions
 from tests.conformance.folders import NONE
 from tests.conformance.pictures import differences
@@ -103,6 +112,45 @@ async def test_a_crawl_is_one_partition_whose_offset_is_the_next_level(crawler: 
     (partition,) = await read_partitions(store, (await latest(store)).uuid)
     assert (partition.kind, partition.offset, partition.outcome) == ("titles", 2, "completed")
     assert partition.key == "Page 01 to depth 1"
+
+
+@HERE_AND_ON_A_SERVER
+async def test_what_a_cancelled_expansion_left_is_read_by_the_next_or_when_it_is_tried_again(
+    crawler: Crawler, store: Store, counts: Counts
+) -> None:
+    lifecycle = Lifecycle(store=store)
+    for again in ("next", "retry"):
+        await wipe(store)
+        counts.clear()
+        await only_read(store, crawler.dump)
+        run = await latest(store)
+        assert run.is_open and await cancel(lifecycle, run) > 0
+        assert not counts.read
+        if again == "next":
+            await crawler.expand(whole=True)
+        else:
+            await try_again(lifecycle, await latest(store))
+            await Job(store, Plan(embedder=NONE)).run()
+        assert set(counts.read) == set(PAGES), again
+        assert (await latest(store)).outcome == "completed"
+
+
+async def only_read(store: Store, dump: Path) -> None:
+    """All titles are in the graph, and none is read yet."""
+    source = PageSource(kind=SourceKind.DUMP, location=(str(dump),))
+    plan = Plan(expansion=Order(source=source, whole=True), embedder=NONE, stages=frozenset({READ}))
+    await Job(store, plan).run()
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_wiki_can_be_forgotten_after_its_expansion_was_killed(crawler: Crawler, store: Store) -> None:
+    await only_read(store, crawler.dump)
+    lifecycle = Lifecycle(store=store)
+    gone = f"{owner_name().rsplit(':', 2)[0]}:0:gone"
+    assert len(await lifecycle.claim(PARSE, labels=["Article"], limit=3, owner=gone, seconds=600)) == 3
+    forgotten = await forget_articles(store, "testwiki")
+    assert forgotten and forgotten.whole
+    assert await read_runs(store) == [] and (await crawler.picture()).nodes == {}
 
 
 @HERE

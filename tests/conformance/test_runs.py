@@ -1,17 +1,17 @@
 """Runs: every reading of a source is one, moves the watermark only where all of it was read, and is never stranded."""
 
 import asyncio
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graph_stores.errors import LeaseLost, Misuse, StoreClosed, TransitionConflict
-from graph_stores.model import Batch
+from graph_stores.errors import LeaseLost, Misuse, TransitionConflict
+from graph_stores.model import Batch, Select
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.checks import problems
+from orchestrator.files.forget import forget
 from orchestrator.job import Job, Plan
 from orchestrator.leases import owner_name
 from orchestrator.lifecycle import Lifecycle, Result
@@ -31,10 +31,8 @@ from orchestrator.runs.records import (
 )
 from orchestrator.runs.steps import Reading
 from orchestrator.states import State
-from orchestrator.worker import Worker
-from tests.conformance.conftest import wipe
 from tests.conformance.folders import NONE, Folder, Mill, opened, quicken
-from tests.conformance.pictures import differences, picture
+from tests.conformance.pictures import picture
 from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER, Place
 from tests.conformance.wrapped import wrapped
 
@@ -253,21 +251,54 @@ async def test_a_cancelled_run_begins_nothing_more_is_no_failure_and_the_next_on
     assert cancelled.watermark_after is None and not cancelled.is_open
     with pytest.raises(Misuse, match="is cancelled already"):
         await cancel(lifecycle, cancelled)
-    files = {row.name: row for row in await store.nodes(states_of_files())}
-    left = [row for row in files.values() if row.error_message == CANCELLED]
+    left = [row for row in await store.nodes(Select(labels=["File"], limit=100)) if row.error_message == CANCELLED]
     assert left and {row.state for row in left} == {"skip"}
     assert report.standing.in_error == 0
 
     await Mill(store=store, roots=[notes]).run(NONE)
     assert (await latest(store)).type == "full", "no run of this source was ever completed"
     assert (await picture(store)).all_states == {"ready", "skip"}
-    assert not [row for row in await store.nodes(states_of_files()) if row.state == "skip"]
+    assert {row.state for row in await store.nodes(Select(labels=["File"], limit=100))} == {"ready"}
 
 
-def states_of_files() -> Any:
-    from graph_stores.model import Select
+@HERE_AND_ON_A_SERVER
+async def test_what_a_cancelled_run_left_is_read_when_the_run_is_tried_again(store: Store, notes: Folder) -> None:
+    await Mill(store=store, roots=[notes]).job(NONE, stages=0).run()
+    run = await latest(store)
+    assert run.is_open and await cancel(Lifecycle(store=store), run) == 4
+    cancelled = await find_run(store, run.uuid)
+    assert await try_again(Lifecycle(store=store), cancelled) == [], "all of it was looked through already"
+    await Job(store, Plan(embedder=NONE)).run()
+    assert {row.state for row in await store.nodes(Select(labels=["File"], limit=100))} == {"ready"}
+    assert (await find_run(store, run.uuid)).outcome == "completed"
 
-    return Select(labels=["File"], limit=100)
+
+@HERE_AND_ON_A_SERVER
+async def test_a_source_that_is_forgotten_has_no_runs_also_if_its_last_process_was_killed(
+    store: Store, notes: Folder
+) -> None:
+    mill = Mill(store=store, roots=[notes])
+    await mill.job(NONE, stages=0).run()
+    lifecycle = Lifecycle(store=store)
+    gone = f"{owner_name().rsplit(':', 2)[0]}:0:gone"
+    assert len(await lifecycle.claim(states.PARSE, labels=["File"], limit=2, owner=gone, seconds=600)) == 2
+    forgotten = await forget(store, "notes")
+    assert (forgotten.files, await read_runs(store)) == (4, [])
+    assert not await store.nodes(Select(labels=[PARTITION, "File"], limit=1))
+    await mill.run(NONE)
+    assert [(run.type, run.outcome) for run in await read_runs(store)] == [("full", "completed")]
+
+
+@HERE
+async def test_where_one_process_owns_the_graph_a_worker_of_some_stages_ends_when_nothing_waits_for_them(
+    store: Store, notes: Folder
+) -> None:
+    await Mill(store=store, roots=[notes]).job(NONE, stages=0).run()
+    for stage in ("embed", "link"):
+        await Job(store, Plan(embedder=NONE, stages=frozenset({stage}))).run()
+    assert {row.state for row in await store.nodes(Select(labels=["File"], limit=100))} == {"pending"}
+    await Job(store, Plan(embedder=NONE, stages=frozenset({"read", "parse"}))).run()
+    assert {row.state for row in await store.nodes(Select(labels=["File"], limit=100))} == {"parsed"}
 
 
 @HERE
@@ -304,69 +335,6 @@ async def test_many_that_finish_at_once_consolidate_once(
     await asyncio.gather(*(job.run() for job in jobs))
     run = await latest(store)
     assert run.outcome == "completed" and consolidated == [run.uuid]
-
-
-class Dead(StoreClosed):
-    """The process is gone: nothing that it would still do reaches the store."""
-
-    def __init__(self) -> None:
-        super().__init__("killed", hint="")
-
-
-@HERE_AND_ON_A_SERVER
-async def test_a_process_that_dies_between_any_two_steps_strands_nothing(
-    store: Store, notes: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed after its first, second, third … commit, until it gets to its end: another process goes on each time."""
-    await Mill(store=store, roots=[notes]).run(NONE)
-    for number in range(1, 100):
-        notes.edit("a/a.md", "see", "look")
-        notes.write(f"new/{number}.md", f"# {number}\n")
-        with monkeypatch.context() as patched:
-            patched.setattr(
-                "orchestrator.job.Worker", partial(Worker, owner=f"{owner_name().rsplit(':', 2)[0]}:0:gone")
-            )
-            if await killed_after(store, notes, number):
-                break
-        # Not the same command, and it was told nothing: it finds what there is to do.
-        await Job(store, Plan(embedder=NONE)).run()
-        assert not [run for run in await read_runs(store) if run.is_open], f"killed after commit {number}"
-        notes.edit("a/a.md", "look", "see")
-    else:
-        pytest.fail("it never got to its end")
-    assert number > 8
-    await Mill(store=store, roots=[notes]).run(NONE)
-    assert await problems(store) == []
-    found = await picture(store)
-    await wipe(store)
-    await Mill(store=store, roots=[notes]).run(NONE)
-    assert differences(found, await picture(store)) == []
-
-
-async def killed_after(store: Store, notes: Folder, number: int) -> bool:
-    """Whether the job came to its end before."""
-    commits = 0
-
-    async def commit(real: Any, batch: Batch) -> None:
-        nonlocal commits
-        if commits >= number:
-            raise Dead
-        commits += 1
-        await real(batch)
-
-    async def other(real: Any, *arguments: Any, **options: Any) -> Any:
-        if commits >= number:
-            raise Dead
-        return await real(*arguments, **options)
-
-    dying, wrapper = wrapped(store, commit=commit, claim=other, heartbeat=other, hold=other, renew=other)
-    if store.capabilities.many_processes:  # else what a process holds is gone with it
-        wrapper.around["let_go"] = other
-    try:
-        await Mill(store=dying, roots=[notes]).run(NONE)
-    except Dead:
-        return False
-    return commits < number
 
 
 @HERE_AND_ON_A_SERVER
