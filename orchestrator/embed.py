@@ -31,16 +31,19 @@ TOO_SHORT = "there is nothing in it but signs"
 NO_EMBEDDER = "embedding is switched off (--embedder none)"
 _OF_A_VECTOR = ("_embeddingProvider", "_embeddingModel", "_embeddingHash", "_chunks")
 _PAUSE = 5.0
+_MOST_AT_ONCE = 1024
+_REQUESTS_AT_ONCE = 4
 _PAGE = 1000
 
 
 class EmbedTexts:
     stage = EMBED
     labels: Sequence[str] = TEXTS
-    limit = 1024
     runners = 2
 
     def __init__(self, texts: Texts, embedder: Embedder, tally: Tally) -> None:
+        # A few requests' worth: what one worker has in hand and waits for, another cannot send.
+        self.limit = min(_MOST_AT_ONCE, _REQUESTS_AT_ONCE * embedder.appetite.texts)
         self._texts = texts
         self._marks: dict[str, Value] = {"_embeddingProvider": embedder.provider, "_embeddingModel": embedder.model}
         self._tally = tally

@@ -19,18 +19,24 @@ from orchestrator.cli import main
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Times are of the clock that all processes of a machine share; `asking` ends with the last node."""
+    """Times are of the clock that all processes of a machine share, up to the last node.
+
+    `asking` is for claims that found something and for heartbeats, `looking` for claims that found nothing: those of
+    steps that have nothing to do, beside the others.
+    """
 
     began: float
     ended: float
     moved: int
     asking: float
+    looking: float
 
 
 class Meter:
     def __init__(self, label: str) -> None:
         self._label = label
         self._asked: list[tuple[float, float]] = []
+        self._looked: list[tuple[float, float]] = []
         self._began = self._ended = time.monotonic()
         self._moved = 0
         self._start: asyncio.Task[None] | None = None
@@ -45,8 +51,11 @@ class Meter:
         await asyncio.to_thread(sys.stdin.readline)
         self._began = self._ended = time.monotonic()
 
+    def claimed(self, began: float, *, found: bool) -> None:
+        (self._asked if found else self._looked).append((began, time.monotonic() - began))
+
     @contextmanager
-    def asking(self) -> Iterator[None]:
+    def beating(self) -> Iterator[None]:
         began = time.monotonic()
         try:
             yield
@@ -60,8 +69,10 @@ class Meter:
             self._ended = time.monotonic()
 
     def account(self) -> Account:
-        asking = sum(seconds for at, seconds in self._asked if at < self._ended)
-        return Account(began=self._began, ended=self._ended, moved=self._moved, asking=asking)
+        asking, looking = (
+            sum(seconds for at, seconds in calls if at < self._ended) for calls in (self._asked, self._looked)
+        )
+        return Account(began=self._began, ended=self._ended, moved=self._moved, asking=asking, looking=looking)
 
 
 def install(meter: Meter) -> None:
@@ -69,15 +80,17 @@ def install(meter: Meter) -> None:
 
     async def metered_claim(store: Neo4jStore, asked: Claim) -> object:
         await meter.start()
-        with meter.asking():
-            return await claim(store, asked)
+        began = time.monotonic()
+        nodes = await claim(store, asked)
+        meter.claimed(began, found=bool(nodes))
+        return nodes
 
     async def metered_heartbeat(store: Neo4jStore, *nodes: object, **until: object) -> object:
-        with meter.asking():
+        with meter.beating():
             return await heartbeat(store, *nodes, **until)  # type: ignore[arg-type]
 
     async def metered_commit(store: Neo4jStore, batch: Batch) -> None:
-        with meter.asking() if _is_a_sign_of_life(batch) else nullcontext():
+        with meter.beating() if _is_a_sign_of_life(batch) else nullcontext():
             await commit(store, batch)
         meter.committed(batch)
 
