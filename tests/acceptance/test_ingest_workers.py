@@ -27,7 +27,7 @@ def texts_in_hand(mill: Mill) -> dict[int, set[str]]:
 
 @pytest.fixture
 def abandoned(shared_mill: Mill) -> Mill:
-    """A graph whose ingest was killed, not for the first time, with all texts in hand: they are now taken one by one."""
+    """A graph whose ingest was killed, not for the first time, with all texts in hand: they are taken one by one."""
     mill = shared_mill
     write_corpus(mill.root, pages=20, modules=10)
     mill.embedder.allow(0)
