@@ -55,7 +55,7 @@ def outlook(standing: Standing) -> Text:
     """What is in flight, how fast it goes, and how long it will take, in a line."""
     parts = [Text(f"{standing.in_flight:,} in flight")] if standing.in_flight else []
     if standing.stuck:
-        parts.append(Text(f"{standing.stuck:,} of them stuck (their worker is gone)", "yellow"))
+        parts.append(Text(f"{standing.stuck:,} of them stuck (their lease ran out)", "yellow"))
     if standing.rate:
         parts.append(Text(pace(standing.rate)))
     parts.append(Text(_time_to_go(standing)))
@@ -154,7 +154,10 @@ def _run(standing: Standing) -> list[Text]:
     run = standing.run.run
     parts = ", ".join(f"{count:,} {outcome}" for outcome, count in standing.run.outcomes.items())
     style = "red" if run.state is State.ERROR else ""
-    return [Text(f"run {run.short} of {printable(run.source)} is {run.outcome}; partitions: {parts}", style)]
+    told = f"run {run.short} of {printable(run.source)} is {run.outcome}; partitions: {parts}"
+    if run.is_open and all(each.is_gone for each in standing.workers):
+        told += "; nobody is at work on it, next: graphmill worker --drain"
+    return [Text(told, style)]
 
 
 def _workers(standing: Standing) -> list[RenderableType]:

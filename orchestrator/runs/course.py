@@ -129,7 +129,7 @@ async def cancel(lifecycle: Lifecycle, run: Run) -> int:
 async def try_again(lifecycle: Lifecycle, run: Run, keys: Sequence[str] = ()) -> list[Partition]:
     """Have what failed or was cancelled of a run read again; of some partitions only, where they are named."""
     if run.state is State.READY:
-        raise Misuse(f"run {run.short} of {run.source} is completed", hint="to look for changes, begin a new one")
+        raise Misuse(f"run {run.short} of {run.source} is completed", hint="for changes, ingest or expand it again")
     partitions = await read_partitions(lifecycle.store, run.uuid)
     unknown = sorted(set(keys) - {each.key for each in partitions})
     if unknown:
