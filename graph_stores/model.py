@@ -110,6 +110,8 @@ class Transition:
     delay: float | None = None
     marks: Marks = field(default_factory=Marks)
     keeps_lease: bool = False
+    through: tuple[str, ...] = ()
+    """States that it passes on the way, where several steps are one write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,26 @@ class Batch:
     edges: Sequence[Edge] = ()
     vectors: Sequence[Vector] = ()
     fence: Fence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A change of state as it was committed: `before` is None for a new node, `after` for one that is gone.
+
+    Times are the store's own, in microseconds since 1970: millions of these are made, and most are never looked at.
+    `tries` are the failed or lost ones of the stage before this change.
+    """
+
+    node: Ref
+    before: str | None
+    after: str | None
+    at: int
+    since: int | None = None
+    through: tuple[str, ...] = ()
+    tries: int = 0
+    run: str | None = None
+    error_type: str | None = None
+    error_message: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from graph_stores.model import (
     ExportedEdge,
     ExportedNode,
     Hit,
+    Move,
     NodeRow,
     Progress,
     Ref,
@@ -47,6 +48,18 @@ class SchemaStatus:
     """Where `migrate` put a copy of what it changed."""
 
 
+class Listener(Protocol):
+    """Hears of every change of a state once it is committed, in the order of the commits; on any thread."""
+
+    def hear(self, moves: Sequence[Move]) -> None:
+        """Must not wait for anything: commits go on only when it returns."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will come; may take its time."""
+        ...
+
+
 class Store(Protocol):
     url: str
     project: str
@@ -56,6 +69,10 @@ class Store(Protocol):
 
     async def migrate(self) -> SchemaStatus:
         """Create the schema, bring it up to the newest version, and repair what is missing; safe to repeat."""
+        ...
+
+    def listen(self, listener: Listener) -> None:
+        """Have it hear of what this store commits from now on; it is closed after the store."""
         ...
 
     async def commit(self, batch: Batch) -> None:

@@ -56,6 +56,7 @@ def transition(
         expired=expired,
         delay=delay,
         marks=Marks(set=marks, stamp=tuple(stamp)),
+        through=tuple(state.value for state in through),
     )
 
 

@@ -4,9 +4,10 @@ MATCH (n:%label% {uuid: uuid})
 WHERE n.projectId = $project
   AND n._state = CASE WHEN n._leaseToken = $token THEN $working ELSE $waiting END
   AND (n._notBefore IS NULL OR n._notBefore <= datetime.realtime())
-WITH n, datetime.realtime() AS now
+WITH n, datetime.realtime() AS now, CASE WHEN n._leaseToken = $token THEN null ELSE n._stateChangedAt END AS since
 SET n._state = $working, %[n.%property% = now]%,
     n._leaseOwner = $owner, n._leaseToken = $token, n._leaseUntil = now + duration({seconds: $seconds})
 SET n += $marks
 REMOVE n._notBefore
-RETURN n {.*, embedding: null, _content: null} AS row
+RETURN n {.*, embedding: null, _content: null} AS row, now.epochSeconds * 1000000 + now.microsecond AS at,
+    since.epochSeconds * 1000000 + since.microsecond AS since

@@ -29,38 +29,57 @@ _KEY = {"uuid": "STRING"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """A transition that happened, with what its place in the queue depends on."""
+    """A transition that happened, with what its place in the queue depends on, and what was so before."""
 
     transition: Transition
     depth: int
     detected_at: datetime
+    since: datetime | None
+    tries: int | None
+    run: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """A node that was there, as it was in the end."""
+
+    node: Ref
+    state: str
+    since: datetime | None
+    tries: int | None
+    run: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What a batch did to states."""
+
+    moved: Sequence[Moved]
+    removed: Sequence[Removed]
+    created: Sequence[Node]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes(Statements):
     now: datetime
 
-    def apply(self, batch: Batch) -> tuple[list[Moved], list[Node]]:
-        """Everything in the batch; returns the moves and the nodes that are new."""
+    def apply(self, batch: Batch) -> Applied:
+        """Everything in the batch."""
         moved = self._transitions(batch.transitions)
-        self._deletions(batch.deletions)
+        removed = self._deletions(batch.deletions)
         self._unlinks(batch.unlinks)
         created = self._nodes(batch.nodes)
         self._updates(batch.updates)
         Edges(statements=self, new={node.ref for node in created}).write(batch.edges)
         self._vectors(batch.vectors)
-        return moved, created
+        return Applied(moved=moved, removed=removed, created=created)
 
     def _transitions(self, transitions: Sequence[Transition]) -> list[Moved]:
         moved: list[Moved] = []
         for (label, columns), same in by(transitions, _shape).items():
             types = self.tables.node(label, columns)
             found = {row[0]: row for row in self._move(label, columns, types, same)}
-            moved += [
-                Moved(transition=each, depth=found[each.node.uuid][1], detected_at=found[each.node.uuid][2])
-                for each in same
-                if each.node.uuid in found
-            ]
+            moved += [_moved(each, found[each.node.uuid]) for each in same if each.node.uuid in found]
         if len(moved) < len(transitions):
             done = {each.transition.node for each in moved}
             raise conflict_error(self._conflicts([each for each in transitions if each.node not in done]))
@@ -113,12 +132,16 @@ class Changes(Statements):
             found |= {Ref(label=label, uuid=row[0]): (row[1], row[2]) for row in rows}
         return [conflict_with(each, found.get(each.node)) for each in transitions]
 
-    def _deletions(self, refs: Sequence[Ref]) -> None:
+    def _deletions(self, refs: Sequence[Ref]) -> list[Removed]:
+        removed: list[Removed] = []
         for label, same in by(sorted(set(refs)), lambda ref: ref.label).items():
             self.tables.node(label)
             rows = [{"uuid": ref.uuid} for ref in same]
             self._cut(label, [ref.uuid for ref in same])
-            self.each(label, "delete", rows, _KEY, label=label)
+            for uuid, state, since, tries, run in self.each(label, "delete", rows, _KEY, label=label):
+                node = Ref(label=label, uuid=uuid)
+                removed.append(Removed(node=node, state=state, since=since, tries=tries, run=run))
+        return removed
 
     def _cut(self, label: str, uuids: list[str]) -> None:
         """Remove every edge of the nodes."""
@@ -221,6 +244,11 @@ class Changes(Statements):
         text = cypher.render(DIALECT, "remove_vectors", label=label)
         parameters = {"uuids": uuids, "project": self.project}
         return {row[0] for row in self.session.run(text, parameters)}
+
+
+def _moved(transition: Transition, row: Sequence[Value]) -> Moved:
+    _, depth, detected_at, since, tries, run = row
+    return Moved(transition=transition, depth=depth, detected_at=detected_at, since=since, tries=tries, run=run)
 
 
 def _once(nodes: Sequence[Node]) -> Iterable[Node]:

@@ -1,7 +1,8 @@
 """Claims and heartbeats on an embedded engine: the frontier says who is next, the graph whether that is still so."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from uuid import uuid4
 
 import cypher
@@ -10,18 +11,22 @@ from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
 from graph_stores.kuzu.reading import Reading
 from graph_stores.kuzu.session import DIALECT, Session
-from graph_stores.model import Claim, Marks, NodeRow, Ref, Value
+from graph_stores.listening import Ear, microseconds
+from graph_stores.model import Claim, Marks, Move, NodeRow, Ref, Value
 
 _LOOK_AGAIN = 10.0
 
 
 class Claims:
-    def __init__(self, engine: Engine, project: str, frontier: Frontier, reads: Reading, clock: Clock) -> None:
+    def __init__(
+        self, engine: Engine, project: str, frontier: Frontier, reads: Reading, clock: Clock, *, ear: Ear
+    ) -> None:
         self._engine = engine
         self._project = project
         self._frontier = frontier
         self._reads = reads
         self._clock = clock
+        self._ear = ear
 
     def claim(self, claim: Claim) -> list[NodeRow]:
         queues = [(label, claim.waiting) for label in claim.labels]
@@ -63,6 +68,7 @@ class Claims:
             "until": plain(now + timedelta(seconds=claim.seconds)),
         }
         rows: list[NodeRow] = []
+        since: list[Value] = []
         with self._engine.transaction("the claim failed") as session:
             for label in dict.fromkeys(hint.label for hint in hints):
                 uuids = list(dict.fromkeys(hint.uuid for hint in hints if hint.label == label))
@@ -70,7 +76,10 @@ class Claims:
                 values = {**marks.set, **dict.fromkeys(marks.stamp, now)}
                 columns = tuple(sorted(values))
                 parameters = {**fixed, **{f"v_{name}": plain(value) for name, value in values.items()}}
-                rows += self._claim_label(session, label, columns, uuids, parameters)
+                answers = self._claim_label(session, label, columns, uuids, parameters)
+                since += [answer[0] for answer in answers]
+                rows += self._reads.rows(label, (answer[1:] for answer in answers))
+        self._ear.tell(lambda: map(partial(_taken, claim, microseconds(now)), rows, since))
         return rows
 
     def _claim_label(
@@ -80,15 +89,14 @@ class Claims:
         columns: tuple[str, ...],
         uuids: list[str],
         parameters: Mapping[str, Value],
-    ) -> list[NodeRow]:
+    ) -> list[Sequence[Value]]:
+        """Since when each had waited, and its readable columns."""
         returned = self._engine.tables.readable[label]
         if self._engine.prefers_keys(label, len(uuids), len(returned)):
             text = cypher.render(DIALECT, "claim_one", columns, returned, label=label)
-            answers = [row for uuid in uuids for row in session.run(text, {**parameters, "uuid": uuid})]
-        else:
-            text = cypher.render(DIALECT, "claim_many", columns, returned, label=label)
-            answers = list(session.run(text, {**parameters, "uuids": uuids}))
-        return self._reads.rows(label, answers)
+            return [row for uuid in uuids for row in session.run(text, {**parameters, "uuid": uuid})]
+        text = cypher.render(DIALECT, "claim_many", columns, returned, label=label)
+        return session.run(text, {**parameters, "uuids": uuids})
 
     def heartbeat(self, nodes: Sequence[Ref], token: str, seconds: float) -> frozenset[str]:
         until = plain(self._clock.now() + timedelta(seconds=seconds))
@@ -101,3 +109,15 @@ class Claims:
                 kept |= {row[0] for row in session.run(text, parameters)}
         self._frontier.hold(kept, token=token, seconds=seconds)
         return frozenset(kept)
+
+
+def _taken(claim: Claim, at: int, row: NodeRow, since: datetime | None) -> Move:
+    return Move(
+        node=row.ref,
+        before=claim.waiting,
+        after=claim.working,
+        at=at,
+        since=microseconds(since) if since else None,
+        tries=row.retry_count,
+        run=row.properties.get("_runId"),
+    )

@@ -6,11 +6,13 @@ Owns the queue of batches and what the frontier hears of them. What a caller no 
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Executor
+from datetime import datetime
 
 from graph_stores.errors import GraphmillError, conflict_error, conflict_with, hold_lost
 from graph_stores.kuzu import memory
-from graph_stores.kuzu.changes import Changes, Moved
+from graph_stores.kuzu.changes import Applied, Changes
 from graph_stores.kuzu.columns import restored
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
@@ -18,7 +20,8 @@ from graph_stores.kuzu.groups import merged, split
 from graph_stores.kuzu.holds import Holds
 from graph_stores.kuzu.reading import Reading
 from graph_stores.kuzu.session import Session
-from graph_stores.model import Batch, Node
+from graph_stores.listening import Ear, birth, changes_state, microseconds, move_of
+from graph_stores.model import Batch, Move
 
 log = logging.getLogger("graphmill.store")
 
@@ -38,6 +41,7 @@ class Commits:
         holds: Holds,
         executor: Executor,
         log_limit: int,
+        ear: Ear,
     ) -> None:
         self._engine = engine
         self._project = project
@@ -47,6 +51,7 @@ class Commits:
         self._holds = holds
         self._executor = executor
         self._log_limit = log_limit
+        self._ear = ear
         self._queued: list[tuple[Batch, asyncio.Future[None]]] = []
         self._draining: asyncio.Task[None] | None = None
 
@@ -103,18 +108,20 @@ class Commits:
 
     def _apply(self, batch: Batch) -> None:
         self._refuse_by_heart(batch)
+        now = self._clock.now()
         with self._engine.transaction("the commit failed") as session:
-            moved, created = self._changes(session).apply(batch)
-        self._engine.count_rows(Counter(node.label for node in created))
-        self._tell_frontier(batch, moved, created)
+            applied = self._changes(session, now).apply(batch)
+        self._engine.count_rows(Counter(node.label for node in applied.created))
+        self._tell_frontier(batch, applied)
+        self._ear.tell(lambda: _moves(applied, microseconds(now)))
 
-    def _changes(self, session: Session) -> Changes:
+    def _changes(self, session: Session, now: datetime) -> Changes:
         return Changes(
             session=session,
             tables=self._engine.tables,
             project=self._project,
             prefers_keys=self._engine.prefers_keys,
-            now=self._clock.now(),
+            now=now,
         )
 
     def _refuse_by_heart(self, batch: Batch) -> None:
@@ -140,8 +147,8 @@ class Commits:
             }
             raise conflict_error([*live, *(conflict_with(each, found.get(each.node)) for each in lost)])
 
-    def _tell_frontier(self, batch: Batch, moved: list[Moved], created: list[Node]) -> None:
-        moved = [each for each in moved if not each.transition.keeps_lease]
+    def _tell_frontier(self, batch: Batch, applied: Applied) -> None:
+        moved = [each for each in applied.moved if not each.transition.keeps_lease]
         self._frontier.drop(each.transition.node.uuid for each in moved)
         self._frontier.drop(ref.uuid for ref in batch.deletions)
         now = self._clock.now()
@@ -149,7 +156,7 @@ class Commits:
             node = each.transition.node
             waiting = Waiting(each.depth or 0, restored(each.detected_at) or now, node.uuid, node.label)
             self._frontier.add((node.label, each.transition.to), waiting, delay=each.transition.delay or 0.0)
-        for new in created:
+        for new in applied.created:
             self._frontier.add((new.label, new.state), Waiting(new.depth, now, new.uuid, new.label))
 
     def _checkpoint_if_due(self) -> None:
@@ -162,3 +169,17 @@ class Commits:
             except (GraphmillError, OSError) as error:
                 # The commit is done and safe; the log just stays longer.
                 log.warning("could not checkpoint: %s", error)
+
+
+def _moves(applied: Applied, at: int) -> Iterator[Move]:
+    for moved in applied.moved:
+        if changes_state(moved.transition):
+            since = microseconds(moved.since) if moved.since else None
+            yield move_of(moved.transition, at=at, since=since, tries=moved.tries, run=moved.run)
+    for gone in applied.removed:
+        since = microseconds(gone.since) if gone.since else None
+        yield Move(
+            node=gone.node, before=gone.state, after=None, at=at, since=since, tries=gone.tries or 0, run=gone.run
+        )
+    for node in applied.created:
+        yield birth(node, at=at)

@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,12 +19,14 @@ from graph_stores.kuzu import wire
 from graph_stores.kuzu.ownership import owner_of
 from graph_stores.kuzu.remote import OwnerGone, ask
 from graph_stores.kuzu.store import CAPABILITIES, EmbeddedStore
+from graph_stores.listening import Ear
 from graph_stores.model import (
     Batch,
     Claim,
     ExportedEdge,
     ExportedNode,
     Hit,
+    Move,
     NodeRow,
     Progress,
     Ref,
@@ -32,7 +35,7 @@ from graph_stores.model import (
     Value,
     VectorSpace,
 )
-from graph_stores.protocol import SchemaStatus
+from graph_stores.protocol import Listener, SchemaStatus
 
 Own = Callable[[Callable[[], None]], Awaitable[EmbeddedStore]]
 """Owns the file and opens it; the argument is called when a job wants it."""
@@ -58,6 +61,7 @@ class SharedStore:
         self._idle = asyncio.Event()
         self._leaving: asyncio.Task[None] | None = None
         self._closed = False
+        self._ear = Ear()
 
     async def schema(self) -> SchemaStatus:
         status: SchemaStatus = await self._call("schema")
@@ -65,6 +69,10 @@ class SharedStore:
 
     async def migrate(self) -> SchemaStatus:
         _refuse("migrate")
+
+    def listen(self, listener: Listener) -> None:
+        """What the owner of the file commits for us, it tells its own listener."""
+        self._ear.listener = listener
 
     async def commit(self, batch: Batch) -> None:
         await self._call("commit", batch=batch)
@@ -136,6 +144,7 @@ class SharedStore:
             await self._leaving
         if self._owned:
             await self._owned.close()
+        await self._ear.close()
 
     async def _call(self, call: str, *, deadline: float | None = None, **arguments: Any) -> Any:
         """Asked of whoever owns the file, until one answers; bounded, because each who did not answer is gone."""
@@ -171,6 +180,8 @@ class SharedStore:
                 raise StoreClosed(f"{self._path} is closed", hint="open the store again")
             if self._owned is None:
                 self._owned = await self._own(self._give_way)
+                if self._ear.listener:
+                    self._owned.listen(_Lent(self._ear.listener))
             return self._owned
 
     async def _ask_own(self, store: EmbeddedStore, call: str, arguments: Mapping[str, Any]) -> Any:
@@ -209,6 +220,19 @@ async def ask_to_leave(path: Path) -> bool:
         with suppress(OwnerGone):
             await ask(owner.socket, "", wire.GIVE_WAY, {}, deadline=PATIENCE)
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Lent:
+    """A file may be owned several times by one command; its listener outlasts them all."""
+
+    listener: Listener
+
+    def hear(self, moves: Sequence[Move]) -> None:
+        self.listener.hear(moves)
+
+    def close(self) -> None:
+        """By whoever lent it."""
 
 
 def _refuse(call: str) -> NoReturn:

@@ -28,6 +28,7 @@ from graph_stores.kuzu.schema import Schema
 from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.kuzu.stopping import Stoppable
 from graph_stores.kuzu.vectors import Vectors
+from graph_stores.listening import Ear
 from graph_stores.model import (
     Batch,
     Claim,
@@ -43,7 +44,7 @@ from graph_stores.model import (
     Value,
     VectorSpace,
 )
-from graph_stores.protocol import Capabilities, SchemaStatus
+from graph_stores.protocol import Capabilities, Listener, SchemaStatus
 from graph_stores.questions import Question
 from graph_stores.values import check_batch
 
@@ -71,6 +72,7 @@ class EmbeddedStore:
         writing: Executor | None = None,
         reading: Executor | None = None,
         frontier: Frontier | None = None,
+        ear: Ear | None = None,
         largest_answer: int | None = None,
     ) -> None:
         self.url = url
@@ -83,9 +85,10 @@ class EmbeddedStore:
         self._frontier = frontier or Frontier(clock)
         self._writing = writing or ThreadPoolExecutor(1, thread_name_prefix="graphmill-writer")
         self._reading = reading or ThreadPoolExecutor(_READERS, thread_name_prefix="graphmill-reader")
+        self._ear = ear or Ear()
         self._schema = Schema(engine)
         self._reads = Reading(engine, project, self._frontier, clock)
-        self._claims = Claims(engine, project, self._frontier, self._reads, clock)
+        self._claims = Claims(engine, project, self._frontier, self._reads, clock, ear=self._ear)
         self._vectors = Vectors(engine, project)
         self._queries = Queries(engine, largest=largest_answer)
         self._holds = Holds(clock)
@@ -98,6 +101,7 @@ class EmbeddedStore:
             holds=self._holds,
             executor=self._writing,
             log_limit=log_limit,
+            ear=self._ear,
         )
         self._door: Door | None = None
         self._closed = False
@@ -135,6 +139,7 @@ class EmbeddedStore:
             reading=reading,
             # Which leases live is known to the owner only; those of another project it never gave out.
             frontier=self._frontier if project == self.project else None,
+            ear=self._ear if project == self.project else None,
             largest_answer=largest_answer,
         )
         await self._run(reading, view._vectors.recall, None)  # noqa: SLF001 it is one of us
@@ -145,6 +150,9 @@ class EmbeddedStore:
 
     async def migrate(self) -> SchemaStatus:
         return await self._write(self._schema.migrate, deadline=_LONG)
+
+    def listen(self, listener: Listener) -> None:
+        self._ear.listener = listener
 
     async def commit(self, batch: Batch) -> None:
         self._check_open()
@@ -234,6 +242,7 @@ class EmbeddedStore:
         finally:
             self._closed = True
             self._shut_down()
+            await self._ear.close()
 
     def _shut_down(self) -> None:
         for executor in (self._writing, self._reading):

@@ -4,16 +4,17 @@ There is no way to skip a locked row, so two claims of the same head queue up an
 that lost its candidates therefore begins at a random distance from the head, until claims meet nobody again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from uuid import uuid4
 
-from neo4j import AsyncManagedTransaction
+from neo4j import AsyncManagedTransaction, Record
 
 import cypher
 from graph_stores.errors import TransientStoreError
-from graph_stores.model import Claim, Marks, NodeRow, Ref, Value
+from graph_stores.listening import Ear
+from graph_stores.model import Claim, Marks, Move, NodeRow, Ref, Value
 from graph_stores.neo4j.connection import DIALECT, Connection, fetch
 from graph_stores.neo4j.plan import Step, locks
 from graph_stores.neo4j.values import node_row, sendable_properties
@@ -26,9 +27,12 @@ _CALM = 8
 
 
 class Claims:
-    def __init__(self, connection: Connection, project: str, random: Random | None = None) -> None:
+    def __init__(
+        self, connection: Connection, project: str, random: Random | None = None, *, ear: Ear | None = None
+    ) -> None:
         self._connection = connection
         self._project = project
+        self._ear = ear or Ear()
         self._random = random or Random()  # noqa: S311 which node to try is no secret
         self._reach = 1
         self._undisturbed = 0
@@ -51,6 +55,7 @@ class Claims:
                     break
                 raise
             taken += rows
+            self._ear.tell(turn.moves)
             lost = len(rows) < len(turn.chosen)
             self._learn(lost=lost)
             if not lost and not gap:
@@ -84,17 +89,30 @@ class _Turn:
     wanted: int
     gap: int
     chosen: list[Ref] = field(default_factory=list)
+    taken: list[tuple[NodeRow, Record]] = field(default_factory=list)
 
     async def __call__(self, tx: AsyncManagedTransaction) -> list[NodeRow]:
         if not self.chosen:
             self.chosen = await self._candidates(tx)
-        rows: list[NodeRow] = []
+        self.taken = []
         for step in locks(self.chosen):
             await fetch(tx, step.text, rows=step.rows)
         for step in self._takes():
             answer = await fetch(tx, step.text, rows=step.rows, **self._parameters(step.label))
-            rows += [node_row(step.label, each["row"]) for each in answer]
-        return rows
+            self.taken += [(node_row(step.label, each["row"]), each) for each in answer]
+        return [row for row, _ in self.taken]
+
+    def moves(self) -> Iterator[Move]:
+        for row, answer in self.taken:
+            yield Move(
+                node=row.ref,
+                before=self.claim.waiting,
+                after=self.claim.working,
+                at=answer["at"],
+                since=answer["since"],
+                tries=row.retry_count,
+                run=row.properties.get("_runId"),
+            )
 
     async def _candidates(self, tx: AsyncManagedTransaction) -> list[Ref]:
         found: list[tuple[int, int, Ref]] = []

@@ -6,16 +6,17 @@ run again: it meets its own marker if the first one was committed, and waits for
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
-from neo4j import AsyncManagedTransaction
+from neo4j import AsyncManagedTransaction, Record
 from neo4j.exceptions import ConstraintError
 
 import cypher
 from graph_stores.errors import Conflict, GraphmillError, MissingNode, conflict_error, conflict_with
-from graph_stores.model import Batch, Ref
+from graph_stores.listening import Ear, birth, born, changes_state, move_of
+from graph_stores.model import Batch, Move, Ref
 from graph_stores.neo4j.connection import DIALECT, Connection, fetch
 from graph_stores.neo4j.holds import check_fence
 from graph_stores.neo4j.plan import Plan, Step, by, plan
@@ -32,10 +33,11 @@ class AlreadyCommitted(Exception):
 
 
 class Commits:
-    def __init__(self, connection: Connection, project: str, spaces: Spaces) -> None:
+    def __init__(self, connection: Connection, project: str, spaces: Spaces, *, ear: Ear) -> None:
         self._connection = connection
         self._project = project
         self._spaces = spaces
+        self._ear = ear
         self._finished: deque[str] = deque(maxlen=_REMEMBERED)
 
     async def commit(self, batch: Batch) -> None:
@@ -56,6 +58,7 @@ class Commits:
             raise
         finally:
             self._finished.append(attempt.op)
+        self._ear.tell(attempt.moves)
 
     async def sweep(self) -> None:
         """Remove the markers of this handle, and those that dead processes left an hour ago."""
@@ -82,9 +85,13 @@ def _has_vectors(batch: Batch) -> bool:
     return any(vector.values is not None for vector in batch.vectors)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Attempt:
-    """The transaction of one commit, to be run until it is known to have happened."""
+    """The transaction of one commit, to be run until it is known to have happened.
+
+    What it changed is kept from the last time that it came to its end: one that is run again and finds its own marker
+    has happened just so.
+    """
 
     op: str
     swept: Sequence[str]
@@ -92,6 +99,7 @@ class Attempt:
     batch: Batch
     steps: Plan
     spaces: Spaces
+    _answers: Sequence[tuple[Step, Sequence[Record]]] = ()
 
     async def __call__(self, tx: AsyncManagedTransaction) -> None:
         # The marker first: a commit that happened before its hold was lost must find out that it did.
@@ -102,11 +110,26 @@ class Attempt:
             await self.spaces.check(tx)
         for step in self.steps.locks:
             await fetch(tx, step.text, rows=step.rows)
-        await self._move(tx)
+        answers = await self._move(tx)
         for step in self.steps.changes:
             answer = await fetch(tx, step.text, rows=step.rows, project=self.project)
             if step.needs and answer[0]["written"] < len(step.rows):
                 await self._refuse(tx, step)
+            if step.tells:
+                answers.append((step, answer))
+        self._answers = answers
+
+    def moves(self) -> Iterator[Move]:
+        moved = {each.node: each for each in self.batch.transitions if changes_state(each)}
+        nodes = born(self.batch)
+        for step, answer in self._answers:
+            for row in answer:
+                if step.tells == "births":
+                    yield from (birth(nodes[uuid], at=row["at"]) for uuid in dict.fromkeys(row["created"]))
+                elif step.tells == "deaths":
+                    yield _death(step.label, row)
+                elif transition := moved.get(Ref(label=step.label, uuid=row["uuid"])):
+                    yield move_of(transition, at=row["at"], since=row["since"], tries=row["tries"], run=row["run"])
 
     async def _mark(self, tx: AsyncManagedTransaction) -> None:
         try:
@@ -114,13 +137,16 @@ class Attempt:
         except ConstraintError as error:
             raise AlreadyCommitted from error
 
-    async def _move(self, tx: AsyncManagedTransaction) -> None:
+    async def _move(self, tx: AsyncManagedTransaction) -> list[tuple[Step, Sequence[Record]]]:
         moved: set[Ref] = set()
+        answers: list[tuple[Step, Sequence[Record]]] = []
         for step in self.steps.transitions:
             answer = await fetch(tx, step.text, rows=step.rows, project=self.project)
             moved |= {Ref(label=step.label, uuid=row["uuid"]) for row in answer}
+            answers.append((step, answer))
         if len(moved) < len(self.batch.transitions):
             raise conflict_error(await self._conflicts(tx, moved))
+        return answers
 
     async def _conflicts(self, tx: AsyncManagedTransaction, moved: set[Ref]) -> list[Conflict]:
         stayed = [each for each in self.batch.transitions if each.node not in moved]
@@ -141,3 +167,15 @@ class Attempt:
                     f"not in project {self.project}: {names}",
                     hint="write the node in the same batch or before",
                 )
+
+
+def _death(label: str, row: Record) -> Move:
+    return Move(
+        node=Ref(label=label, uuid=row["uuid"]),
+        before=row["state"],
+        after=None,
+        at=row["at"],
+        since=row["since"],
+        tries=row["tries"] or 0,
+        run=row["run"],
+    )

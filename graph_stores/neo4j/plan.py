@@ -22,12 +22,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A statement over rows of one label; `needs` are the nodes without which it must not happen."""
+    """A statement over rows of one label; `needs` are the nodes without which it must not happen.
+
+    `tells` is what its answer says of states: `births` or `deaths`.
+    """
 
     text: str
     label: str
     rows: Sequence[Value]
     needs: tuple[Ref, ...] = ()
+    tells: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +90,7 @@ def _transition_row(transition: Transition) -> dict[str, Value]:
 
 def _deletions(refs: Sequence[Ref]) -> Iterator[Step]:
     for label, same in by(sorted(set(refs)), lambda ref: ref.label):
-        yield from _steps("node_delete", label, [ref.uuid for ref in same])
+        yield from _steps("node_delete", label, [ref.uuid for ref in same], tells="deaths")
 
 
 def _unlinks(unlinks: Sequence[Unlink]) -> Iterator[Step]:
@@ -98,7 +102,7 @@ def _unlinks(unlinks: Sequence[Unlink]) -> Iterator[Step]:
 def _nodes(nodes: Sequence[Node]) -> Iterator[Step]:
     for label, same in by(sorted(nodes, key=lambda node: node.ref), lambda node: node.label):
         rows = [_node_row(node) for node in same]
-        yield from _steps("node_upsert", label, rows, needs=[(node.ref,) for node in same])
+        yield from _steps("node_upsert", label, rows, needs=[(node.ref,) for node in same], tells="births")
 
 
 def _node_row(node: Node) -> dict[str, Value]:
@@ -166,13 +170,14 @@ def _steps(
     *,
     needs: Sequence[tuple[Ref, ...]] = (),
     properties: tuple[str, ...] = (),
+    tells: str = "",
     **identifiers: str,
 ) -> Iterator[Step]:
     text = cypher.render(DIALECT, name, properties, **(identifiers or {"label": at}))
     for start in range(0, len(rows), _CHUNK):
         chunk = slice(start, start + _CHUNK)
         needed = tuple(ref for refs in needs[chunk] for ref in refs)
-        yield Step(text=text, label=at, rows=rows[chunk], needs=needed)
+        yield Step(text=text, label=at, rows=rows[chunk], needs=needed, tells=tells)
 
 
 def _refuse_repeated(transitions: Sequence[Transition]) -> None:

@@ -6,6 +6,7 @@ from neo4j import Record
 
 import cypher
 from graph_stores.errors import Misuse, UnknownDatabase
+from graph_stores.listening import Ear
 from graph_stores.model import (
     Batch,
     Claim,
@@ -30,7 +31,7 @@ from graph_stores.neo4j.schema import Schema
 from graph_stores.neo4j.search import Search
 from graph_stores.neo4j.spaces import Spaces
 from graph_stores.neo4j.values import plain, sendable
-from graph_stores.protocol import Capabilities, SchemaStatus
+from graph_stores.protocol import Capabilities, Listener, SchemaStatus
 from graph_stores.questions import Question
 from graph_stores.values import check_batch, checked_name
 
@@ -42,12 +43,13 @@ class Neo4jStore:
         self.url = connection.place.url
         self.project = project
         self._connection = connection
+        self._ear = Ear()
         self._schema = Schema(connection)
         self._indexes = VectorIndexes(connection, self._schema)
         self._spaces = Spaces(connection, project, self._indexes)
-        self._commits = Commits(connection, project, self._spaces)
+        self._commits = Commits(connection, project, self._spaces, ear=self._ear)
         self._holds = Holds(connection, project)
-        self._claims = Claims(connection, project)
+        self._claims = Claims(connection, project, ear=self._ear)
         self._reading = Reading(connection, project, self._schema)
         self._search = Search(connection, project, self._spaces, self._indexes)
 
@@ -67,6 +69,9 @@ class Neo4jStore:
         status = await self._schema.migrate()
         await self._commits.sweep()
         return status
+
+    def listen(self, listener: Listener) -> None:
+        self._ear.listener = listener
 
     async def commit(self, batch: Batch) -> None:
         check_batch(batch)
@@ -138,6 +143,7 @@ class Neo4jStore:
     async def close(self) -> None:
         await self._commits.close()
         await self._connection.close()
+        await self._ear.close()
 
     def _table(self, columns: Sequence[str], records: Sequence[Record]) -> Table:
         labels = self._schema.shape.labels

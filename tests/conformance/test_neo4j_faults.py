@@ -22,6 +22,7 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import new_node, transition
 from orchestrator.states import State
 from tests.conformance.examples import HOUR, claim, file, files, ref, states_of, write
+from tests.conformance.listeners import Heard
 from tests.conformance.neo4j_proxy import Cut, Proxy, proxy_to
 from tests.conformance.place import Place
 from tests.conftest import Neo4jAccess
@@ -60,6 +61,7 @@ async def test_a_commit_has_exactly_one_effect_however_its_answer_is_lost(
 ) -> None:
     await write(store, nodes=[file("a")])
     proxy.cuts, proxy.commits = list(cuts), 0
+    wired.listen(heard := Heard())
     # Moving a second time would be a conflict, so that a blind repetition shows.
     moves = [transition(ref("a"), expected=State.PENDING, to=State.SKIP, retry_count=1)]
     await wired.commit(Batch(transitions=moves, nodes=[file("b")]))
@@ -67,6 +69,10 @@ async def test_a_commit_has_exactly_one_effect_however_its_answer_is_lost(
     # One that happened is recognised by its marker: it is not committed again.
     assert proxy.commits == len(cuts) + (cuts[-1] is Cut.BEFORE)
     assert await states_of(store) == {"a": "skip", "b": "pending"}
+    assert [(move.node.uuid, move.before, move.after) for move in heard.moves] == [
+        ("a", "pending", "skip"),
+        ("b", None, "pending"),
+    ]
 
 
 @pytest.mark.parametrize("cut", list(Cut), ids=lambda cut: cut.name.lower())
@@ -77,11 +83,13 @@ async def test_a_claim_keeps_what_it_took_although_the_answer_was_lost(
     # On a slow machine the first of all claims, which the server has to plan, may take longer than any repetition may.
     before = await claim(Lifecycle(store=wired), limit=2)
     proxy.cuts = [cut]
+    wired.listen(heard := Heard())
     rows = await claim(Lifecycle(store=wired), limit=4)
     assert proxy.cuts == []
     assert len(rows) == 4
     held = {row.uuid: row.lease for row in await store.nodes(Select(states=["parsing"]))}
     assert held == {row.uuid: row.lease for row in before + rows}
+    assert sorted(move.node.uuid for move in heard.moves) == sorted(row.uuid for row in rows)
 
 
 @pytest.mark.parametrize("cut", list(Cut), ids=lambda cut: cut.name.lower())
