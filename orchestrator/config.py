@@ -69,6 +69,7 @@ SETTINGS = (
     Setting(key="contact", environment="GRAPHMILL_CONTACT", flag="--contact"),
     Setting(key="rate", kind=int, environment="GRAPHMILL_RATE", flag="--rate"),
     Setting(key="workers", kind=int, environment="GRAPHMILL_WORKERS", flag="--workers"),
+    Setting(key="ledger", environment="GRAPHMILL_LEDGER", flag="--ledger"),
 )
 KEYS = tuple(setting.key for setting in SETTINGS if setting.in_file)
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
@@ -91,6 +92,7 @@ class Settings:
     api_url: str | None = None
     contact: str | None = None
     rate: int | None = None
+    ledger: Path | None = None
     roots: tuple[Path, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -109,6 +111,8 @@ class Settings:
         value = getattr(self, setting.key)
         if setting.secret:
             return "(set)" if value else None
+        if isinstance(value, Path):
+            return str(value)
         return [str(item) for item in value] if isinstance(value, tuple) else value
 
 
@@ -131,6 +135,8 @@ def load(
         raise Misuse("the project has no name", hint="leave --project out to use the project called default")
     values["store"] = _checked_url(values["store"])
     values |= {setting.key: tuple(values.get(setting.key, ())) for setting in SETTINGS if setting.kind is list}
+    if "ledger" in values:
+        values["ledger"] = Path(values["ledger"]).expanduser()
     if "embedder_url" in values:
         _check_endpoint(values["embedder_url"])
     if values["workers"] > _MOST_WORKERS:
@@ -205,6 +211,8 @@ def _read(file: Path) -> dict[str, Any]:
         _check_entry(file, key, value)
     if "store" in document:
         document["store"] = _beside(document["store"], file)
+    if "ledger" in document:
+        document["ledger"] = str(file.absolute().parent / Path(document["ledger"]).expanduser())
     if "roots" in document:
         document["roots"] = [file.absolute().parent / Path(root).expanduser() for root in document["roots"]]
     return document

@@ -22,6 +22,7 @@ COMMANDS = (
     "retry",
     "reclaim",
     "verify",
+    "ledger",
     "forget",
     "worker",
     "init",

@@ -1,0 +1,80 @@
+"""One node's life, and nodes whose life has come to a halt."""
+
+from collections.abc import Iterator, Sequence
+
+from graph_stores.errors import GraphmillError
+from orchestrator.ledger.files import File
+from orchestrator.ledger.latest import Latest
+from orchestrator.ledger.lines import Record, decode_record
+from orchestrator.ledger.reading import Reading, opened
+from orchestrator.ledger.record import time_text
+from orchestrator.states import RECORDS, WORKING
+
+_MOST_NAMED = 5
+
+
+class UnknownNode(GraphmillError):
+    code = "unknown_node"
+
+
+class AmbiguousNode(GraphmillError):
+    code = "ambiguous_node"
+
+
+def life_of(files: Sequence[File], start: str) -> list[Record]:
+    """Every change of the one node whose id begins so, the first one first."""
+    found = list(_beginning_with(files, start))
+    nodes = sorted({record.node for record in found})
+    if start in nodes:
+        nodes = [start]
+    if not nodes:
+        raise UnknownNode(
+            f"the ledger has nothing about a node {start}", hint="expected the uuid of a node, or how it begins"
+        )
+    if len(nodes) > 1:
+        more = f" and {len(nodes) - _MOST_NAMED:,} more" if len(nodes) > _MOST_NAMED else ""
+        raise AmbiguousNode(
+            f"{len(nodes):,} nodes begin with {start}: {', '.join(nodes[:_MOST_NAMED])}{more}", hint="give more of it"
+        )
+    return in_order([record for record in found if record.node == nodes[0]])
+
+
+def in_order(records: Sequence[Record]) -> list[Record]:
+    """By time, and within one moment each behind the one that it follows from; what was heard twice is told once."""
+    heard = {(record.at, record.after) for record in records if not record.reconciled}
+    left = sorted(
+        (record for record in records if not record.reconciled or (record.at, record.after) not in heard),
+        key=lambda record: record.at,
+    )
+    ordered: list[Record] = []
+    while left:
+        moment = [record for record in left if record.at == left[0].at]
+        state = ordered[-1].after if ordered else None
+        chosen = next((record for record in moment if record.before == state), None) or _source(moment)
+        left.remove(chosen)
+        ordered.append(chosen)
+    return ordered
+
+
+def stuck(reading: Reading, *, before: int) -> list[Latest]:
+    """Nodes that somebody began to work on before a time, and that nothing was heard of since; the oldest first."""
+    limit = time_text(before)
+    found = [
+        each for each in reading.latest() if each.state in WORKING and each.at < limit and each.label not in RECORDS
+    ]
+    return sorted(found, key=lambda each: each.at)
+
+
+def _source(moment: Sequence[Record]) -> Record:
+    """The one that follows from none of the others."""
+    reached = {record.after for record in moment}
+    return next((record for record in moment if record.before not in reached), moment[0])
+
+
+def _beginning_with(files: Sequence[File], start: str) -> Iterator[Record]:
+    wanted = start.encode()
+    for file in files:
+        for line in opened(file).lines():
+            # Most lines are of others: those are not decoded.
+            if wanted in line and (record := decode_record(line)).node.startswith(start):
+                yield record
