@@ -125,6 +125,7 @@ def _rewrite(
         # What replaced these goes itself: without it they would count again.
         hides=[stem_of(path.name) for path in listing.leftovers if path.suffix != TEMPORARY],
         imports=sorted(set(_imports(taken))),
+        dropped_before=max([time_text(cutoff), *(file.header.dropped_before for file in taken if file.header)]),
     )
     out = Closed(disk, beside)
     try:

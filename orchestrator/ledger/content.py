@@ -90,14 +90,14 @@ class Content:
                     yield block
             return
         skipped, is_open = 0, False
-        for offset, block in members(self.path):
-            if block is None:
+        for offset, text in members(self.path):
+            if text is None:
                 self._found(offset, "compressed text that is not as it was written")
                 if is_open:
                     yield b"\n"
                 continue
-            left = block[max(0, self.start - skipped) :]
-            skipped += len(block)
+            left = text[max(0, self.start - skipped) :]
+            skipped += len(text)
             if left:
                 is_open = not left.endswith(b"\n")
                 yield left
@@ -182,7 +182,7 @@ def compressed(text: bytes) -> bytes:
 def _member(data: mmap.mmap | bytes, place: int) -> tuple[bytes, int | None]:
     """The text of the member that begins here, and where it ends; None where it does not."""
     reader = zlib.decompressobj(_GZIP)
-    parts = []
+    parts: list[bytes] = []
     begins = place
     while not reader.eof:
         fed = data[place : place + _FED]
@@ -199,7 +199,7 @@ def _member(data: mmap.mmap | bytes, place: int) -> tuple[bytes, int | None]:
 def _salvaged(data: mmap.mmap | bytes, place: int) -> bytes:
     """What comes out of a broken member before it breaks; each line has a checksum of its own."""
     reader = zlib.decompressobj(-zlib.MAX_WBITS)
-    parts = []
+    parts: list[bytes] = []
     place += len(_MEMBER) + 2
     while not reader.eof and (fed := data[place : place + _SIP]):
         try:

@@ -63,7 +63,7 @@ class Ledger:
         return cls(folder, writer=writer)
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """On the disk when it returns, in this order; if it raises, nothing of it will ever be read."""
+        """On the disk when it returns, in this order; if it raises, all of it can be tried again and is there once."""
         if not entries:
             return
         with self._appending:

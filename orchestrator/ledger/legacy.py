@@ -1,7 +1,7 @@
 """Ledgers that older tools wrote: a JSON object a line, with free words for states.
 
-Owns what those words mean. Nothing is left out: a word that nobody knows becomes LEGACY and keeps its text, a move that should
-not have happened did happen, and what a row holds beside is kept as it is.
+Owns what those words mean. Nothing is left out: a word that nobody knows becomes LEGACY and keeps its text, a move that
+should not have happened did happen, and what a row holds beside is kept as it is.
 """
 
 import hashlib
@@ -40,9 +40,12 @@ _SAME = {
 }
 WORDS = {word: str(state) for state, words in _SAME.items() for word in words.split()}
 _FORWARD = ["pending", "parsing", "parsed", "linking", "linked", "embedding", "ready"]
-_KNOWN = frozenset(
-    "doc_id state old_state new_state timestamp adapter error_type error_message retry_count duration_seconds".split()
-)
+_KNOWN = frozenset({"doc_id", "state", "old_state", "new_state", "timestamp", "adapter"}) | {
+    "error_type",
+    "error_message",
+    "retry_count",
+    "duration_seconds",
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,9 +114,8 @@ def _write(old: Path, found: Survey, disk: Disk, beside: Path) -> None:
     out = Closed(disk, beside)
     try:
         began = time_text(int(old.stat().st_mtime * 1e6))
-        out.add(
-            line_of(Header(FORMAT, "segment", import_stem(found.digest), writer=f"import of {old.name}", began=began))
-        )
+        name = import_stem(found.digest)
+        out.add(line_of(Header(FORMAT, "segment", name, writer=f"import of {old.name}", began=began)))
         for seq, entry in enumerate(_entries(old, found), 1):
             out.add(encoded([entry], seq))
         out.end_member()
@@ -205,10 +207,10 @@ def _may_have_happened(before: str | None, after: str) -> bool:
         return True
     if after in ("error", "skip"):
         return before in _FORWARD[:-1]
-    if before in ("error", "skip", "ready"):
-        return (
-            after in ("pending", "parsing", "parsed", "linked") if before == "error" else after in ("pending", "linked")
-        )
+    if before in ("skip", "ready"):
+        return after in ("pending", "linked")
+    if before == "error":
+        return after in ("pending", "parsing", "parsed", "linked")
     return _FORWARD.index(after) > _FORWARD.index(before) or after in ("pending", "parsed", "linked")
 
 

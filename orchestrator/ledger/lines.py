@@ -1,7 +1,7 @@
 """The lines of the ledger's files: what they hold as types, and the checksum that each ends with.
 
-A line begins with the key that tells its kind (`ledger`, `seq`, `end`) and ends with `crc`: the CRC-32 of all bytes before
-`,"crc"`, in hexadecimal.
+A line begins with the key that tells its kind (`ledger`, `seq`, `end`) and ends with `crc`: the CRC-32 of all bytes
+before `,"crc"`, in hexadecimal.
 """
 
 from collections.abc import Callable, Iterable
@@ -59,6 +59,7 @@ class Header(msgspec.Struct, omit_defaults=True):
     replaces: list[str] = []
     hides: list[str] = []
     imports: list[str] = []
+    dropped_before: str = msgspec.field(default="", name="droppedBefore")
     covers: dict[str, tuple[int, bool]] = {}
 
 

@@ -1,4 +1,4 @@
-"""Who may change what is in a ledger's folder beside his own segment: one at a time, and nobody removes what is read."""
+"""Who may change what is in a ledger's folder beside his own segment: one at a time, and nothing that is read goes."""
 
 import fcntl
 import os

@@ -17,12 +17,16 @@ from orchestrator.ledger import locks
 from orchestrator.ledger.content import Content, Damage, first_line, last_lines
 from orchestrator.ledger.files import File, Listing, list_files
 from orchestrator.ledger.latest import Latest, Standing, decode_latest, encode_latest, latest_of, node_of
-from orchestrator.ledger.lines import FORMAT, decode_record, end_of, header_of
-from orchestrator.ledger.record import time_of
+from orchestrator.ledger.lines import FORMAT, RECORD, Record, at_of, decode_record, end_of, header_of, is_whole
+from orchestrator.ledger.record import time_of, time_text
 from orchestrator.ledger.snapshot import Snapshot, newest_good
 
 # A last line without its end is being written, unless that was long ago.
 _BEING_WRITTEN = 60.0
+_STEP_BACK = 1 << 18
+_OUT_OF_ORDER = 10_000_000
+# Times of files are those of this machine, times of changes those of the store.
+_CLOCKS_DIFFER = 3600 * 1_000_000
 
 
 class LedgerMissing(GraphmillError):
@@ -103,6 +107,17 @@ class Reading:
     def counts(self, *, imported: bool = False) -> Mapping[tuple[str, str], int]:
         """How many nodes there are by label and state."""
         return Counter((each.label, each.state or "") for each in self.latest(imported=imported))
+
+    def since(self, at: int) -> Iterator[Record]:
+        """What happened from a time on, without reading much that is older."""
+        wanted = time_text(at).encode()
+        for file in self.listing.histories():
+            if file.path.stat().st_mtime * 1e6 < at - _CLOCKS_DIFFER:
+                continue
+            start = 0 if file.is_closed else _shortly_before(file.path, at)
+            for line in opened(file, start).lines():
+                if at_of(line) >= wanted:
+                    yield decode_record(line)
 
     def lines(self, *, forget_before: str) -> Iterator[bytes]:
         """The lines of the next snapshot; what was removed before a time is not in it any more."""
@@ -188,6 +203,21 @@ def opened(file: File, start: int = 0) -> Content:
     # Shorter than it was: what could not be made sure of was cut off, and all of it is read again.
     cut = not file.is_closed and path.stat().st_size < start
     return Content(path=path, start=0 if cut else start)
+
+
+def _shortly_before(path: Path, at: int) -> int:
+    """Where a line begins behind which there is all that happened since; writers keep to the order by and large."""
+    limit = time_text(at - _OUT_OF_ORDER).encode()
+    step = _STEP_BACK
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        while step < size:
+            file.seek(size - step)
+            skipped, line = file.readline(), file.readline()
+            if line.startswith(RECORD) and is_whole(line[:-1]) and at_of(line) < limit:
+                return size - step + len(skipped)
+            step *= 4
+    return 0
 
 
 def is_ended(file: File) -> bool:

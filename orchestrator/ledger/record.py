@@ -11,7 +11,7 @@ _MICRO = 1_000_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """`at` is the store's clock in microseconds since the epoch; `before` is None for a new node, `after` for one that
-    was removed; `via` are states that were passed within the same commit, `seconds` how long it had been in `before`."""
+    was removed; `via` are states that were passed in the same commit, `seconds` how long it had been in `before`."""
 
     at: int
     node: str

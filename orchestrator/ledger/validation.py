@@ -1,5 +1,5 @@
-"""Whether a ledger is as it must be: every record whole, every move legal, every node's moves a chain, and the snapshots
-what the records say.
+"""Whether a ledger is as it must be: every record whole, every move legal, every node's moves a chain, and the
+snapshots what the records say.
 
 Holds a little for each node, and nothing for each record.
 """
@@ -77,7 +77,7 @@ def validate(folder: Path) -> Verdict:
     with Reading.open(folder) as reading:
         files = list(reading.listing.histories())
         verdict = Verdict()
-        chains = _Chains(verdict)
+        chains = _Chains(verdict, max((file.header.dropped_before for file in files if file.header), default=""))
         damage = [str(each) for each in (*reading.damage, *_walk(files, verdict, chains), *_broken(reading))]
         chains.finish()
         verdict.nodes = len(chains.states)
@@ -141,8 +141,9 @@ def _is_legal(record: Record) -> bool:
 class _Chains:
     """What each node has come to. A record that does not fit waits for the one that it follows from."""
 
-    def __init__(self, verdict: Verdict) -> None:
+    def __init__(self, verdict: Verdict, dropped_before: str) -> None:
         self.states: dict[str, tuple[str | None, str]] = {}
+        self._dropped_before = dropped_before
         self._verdict = verdict
         self._waiting: dict[str, list[Record]] = {}
 
@@ -156,6 +157,9 @@ class _Chains:
         elif record.before == known[0] or record.reconciled or record.imported:
             self._move(record)
             self._catch_up(node)
+        elif known[1] < self._dropped_before:
+            self._verdict.odd["nodes with a hole where history was dropped"] += 1
+            self._move(record)
         else:
             self._waiting.setdefault(node, []).append(record)
             if at - time_of(self._waiting[node][0].at) > _OUT_OF_ORDER:
@@ -182,10 +186,8 @@ class _Chains:
         """There is a hole: go on behind it."""
         record = min(self._waiting[node], key=lambda each: each.at)
         state, _ = self.states[node]
-        self._verdict.report(
-            "chain",
-            f"{node} at {record.at}: from {record.before or 'nothing'}, and it had come to {state or 'nothing'}",
-        )
+        left, come_to = record.before or "nothing", state or "nothing"
+        self._verdict.report("chain", f"{node} at {record.at}: from {left}, and it had come to {come_to}")
         self._take_out(node, record)
         self._move(record)
         self._catch_up(node)
