@@ -71,8 +71,8 @@ class Store(Protocol):
         """Create the schema, bring it up to the newest version, and repair what is missing; safe to repeat."""
         ...
 
-    def listen(self, listener: Listener) -> None:
-        """Have it hear of what this store commits from now on; it is closed after the store."""
+    def listen(self, listener: Listener | None) -> None:
+        """Have it, or nobody, hear of what this store commits from now on; it is closed after the store."""
         ...
 
     async def commit(self, batch: Batch) -> None:

@@ -19,6 +19,8 @@ from graph_stores.errors import AuthenticationFailed, Misuse
 
 FILE_NAME = "graphmill.toml"
 DEFAULT = "default"
+OFF = "off"
+"""A ledger that is not kept."""
 _READABLE_BY_OTHERS = 0o044
 _MOST_WORKERS_UNASKED = 8
 _MOST_WORKERS = 256
@@ -93,6 +95,7 @@ class Settings:
     contact: str | None = None
     rate: int | None = None
     ledger: Path | None = None
+    keeps_ledger: bool = True
     roots: tuple[Path, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -135,8 +138,9 @@ def load(
         raise Misuse("the project has no name", hint="leave --project out to use the project called default")
     values["store"] = _checked_url(values["store"])
     values |= {setting.key: tuple(values.get(setting.key, ())) for setting in SETTINGS if setting.kind is list}
-    if "ledger" in values:
-        values["ledger"] = Path(values["ledger"]).expanduser()
+    values["keeps_ledger"] = values.get("ledger") != OFF
+    if ledger := values.pop("ledger", None):
+        values["ledger"] = Path(ledger).expanduser() if ledger != OFF else None
     if "embedder_url" in values:
         _check_endpoint(values["embedder_url"])
     if values["workers"] > _MOST_WORKERS:
@@ -211,7 +215,7 @@ def _read(file: Path) -> dict[str, Any]:
         _check_entry(file, key, value)
     if "store" in document:
         document["store"] = _beside(document["store"], file)
-    if "ledger" in document:
+    if document.get("ledger", OFF) != OFF:
         document["ledger"] = str(file.absolute().parent / Path(document["ledger"]).expanduser())
     if "roots" in document:
         document["roots"] = [file.absolute().parent / Path(root).expanduser() for root in document["roots"]]

@@ -22,7 +22,7 @@ from orchestrator.files.elsewhere import stranded
 from orchestrator.files.ingestion import Ingestion
 from orchestrator.files.roots import KIND as FILES
 from orchestrator.files.roots import Source
-from orchestrator.leases import LEASE_SECONDS
+from orchestrator.leases import LEASE_SECONDS, owner_name
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.progress import Standing, read_standing
 from orchestrator.runs.course import begin, move_on
@@ -97,8 +97,11 @@ class Reader(RunReader, Protocol):
 
 
 class Job:
-    def __init__(self, store: Store, plan: Plan, *, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, store: Store, plan: Plan, *, say: Callable[[str], None] = lambda _: None, owner: str | None = None
+    ) -> None:
         self.tally = Tally()
+        self._owner = owner or owner_name()
         self._store = store
         self._plan = plan
         self._say = say
@@ -177,7 +180,9 @@ class Job:
         embedder = await open_embedder(self._plan.embedder) if embeds else None
         if embedder:
             stack.push_async_callback(embedder.close)
-        self._worker = Worker(self._lifecycle, [], say=self._say, lease_seconds=self._plan.lease_seconds)
+        self._worker = Worker(
+            self._lifecycle, [], say=self._say, lease_seconds=self._plan.lease_seconds, owner=self._owner
+        )
         steps = [
             step
             for reader in self._readers

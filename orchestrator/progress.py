@@ -106,10 +106,18 @@ class Standing:
         }
 
 
-async def read_standing(store: Store, *, work: bool = True) -> Standing:
-    """Ask the store, once, how far it is; and with `work` what is being done to it, and by whom."""
+Rates = Mapping[str, float]
+"""How many nodes a second came through each stage lately, and to rest."""
+
+
+async def read_standing(store: Store, *, work: bool = True, rates: Rates | None = None) -> Standing:
+    """Ask the store, once, how far it is; and with `work` what is being done to it, and by whom.
+
+    The rates are asked of it too, unless they are known otherwise.
+    """
     progress = await store.progress(finished=[state.value for state in AT_REST], window=WINDOW)
-    rates = _rates(await store.ask("pace", {"seconds": int(WINDOW)}))
+    if rates is None:
+        rates = _rates(await store.ask("pace", {"seconds": int(WINDOW)}))
     standing = _standing(progress, rates, store=store.url, project=store.project)
     if not work:
         return standing

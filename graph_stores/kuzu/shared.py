@@ -70,7 +70,7 @@ class SharedStore:
     async def migrate(self) -> SchemaStatus:
         _refuse("migrate")
 
-    def listen(self, listener: Listener) -> None:
+    def listen(self, listener: Listener | None) -> None:
         """What the owner of the file commits for us, it tells its own listener."""
         self._ear.listener = listener
 

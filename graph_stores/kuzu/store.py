@@ -151,7 +151,7 @@ class EmbeddedStore:
     async def migrate(self) -> SchemaStatus:
         return await self._write(self._schema.migrate, deadline=_LONG)
 
-    def listen(self, listener: Listener) -> None:
+    def listen(self, listener: Listener | None) -> None:
         self._ear.listener = listener
 
     async def commit(self, batch: Batch) -> None:

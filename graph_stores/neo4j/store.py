@@ -70,7 +70,7 @@ class Neo4jStore:
         await self._commits.sweep()
         return status
 
-    def listen(self, listener: Listener) -> None:
+    def listen(self, listener: Listener | None) -> None:
         self._ear.listener = listener
 
     async def commit(self, batch: Batch) -> None:

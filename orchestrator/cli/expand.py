@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from graph_stores.errors import Misuse
-from orchestrator.cli.options import Command, GlobalOptions, embedder_options, workers_option
+from orchestrator.cli.options import Command, GlobalOptions, embedder_options, ledger_options, workers_option
 
 if TYPE_CHECKING:
     from orchestrator.config import Settings
@@ -59,6 +59,7 @@ _BUDGET = 1000
 @click.option("--dump", "dumps", metavar="FILE", multiple=True, help="A dump, or a pattern of several. Repeatable.")
 @embedder_options
 @workers_option
+@ledger_options
 @click.pass_obj
 def expand(
     options: GlobalOptions,

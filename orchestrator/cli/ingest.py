@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.options import Command, GlobalOptions, embedder_options, workers_option
+from orchestrator.cli.options import Command, GlobalOptions, embedder_options, ledger_options, workers_option
 
 
 @click.command(cls=Command)
@@ -24,6 +24,7 @@ from orchestrator.cli.options import Command, GlobalOptions, embedder_options, w
 )
 @click.option("--rehash", is_flag=True, help="Read every file, also where size and time are unchanged.")
 @click.option("--watch", is_flag=True, help="Go on following changes until stopped.")
+@ledger_options
 @click.pass_obj
 def ingest(
     options: GlobalOptions,

@@ -22,6 +22,8 @@ class GlobalOptions:
     config: Path | None = None
     verbose: bool = False
     json: bool = False
+    ledger: str | None = None
+    no_ledger: bool = False
 
     @property
     def graphmill(self) -> str:
@@ -66,6 +68,19 @@ def processes_option(name: str, *, hidden: bool = False) -> Callable[[Callable[.
         help="How many processes parse; else one per processor.",
         hidden=hidden,
     )
+
+
+def ledger_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
+    """Where every change of a state is written down; recorded with the global options, which it is read with."""
+    place = click.option(
+        "--ledger",
+        metavar="DIR",
+        expose_value=False,
+        callback=_record,
+        help="Where the ledgers are, a folder for each project; else beside the graph.",
+    )
+    none = click.option("--no-ledger", is_flag=True, expose_value=False, callback=_record, help="Do without a ledger.")
+    return place(none(command))
 
 
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape

@@ -16,6 +16,7 @@ import click
 from graph_stores import check_schema
 from graph_stores.errors import StoreOwned
 from graph_stores.protocol import SchemaStatus, Store
+from orchestrator.cli.failures import warn
 from orchestrator.cli.live import View, following, open_view
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.session import Session
@@ -71,9 +72,11 @@ async def _run(
     try:
         if create:
             await _make_schema(store)
+        await _bring_ledger_up(session, store)
         if first:
             await first(store)
-        report, number = await _run_on(store, replace(plan, embedder=await session.embedder_of(store)))
+        plan = replace(plan, embedder=await session.embedder_of(store))
+        report, number = await _run_on(store, plan, owner=session.owner)
         skipped = {} if plan.expansion else await _counts(store, "skipped")
         unread = await _counts(store, "unread") if plan.expansion else {}
     finally:
@@ -85,9 +88,21 @@ async def _counts(store: Store, question: str) -> dict[str, int]:
     return {reason: int(count) for reason, count in (await store.ask(question)).rows}
 
 
-async def _run_on(store: Store, plan: Plan) -> tuple[Report, int | None]:
+async def _bring_ledger_up(session: Session, store: Store) -> None:
+    """Before anything is done: what is missing in the ledger now, a process left out that is no more."""
+    if scribe := session.keep_ledger(store):
+        from orchestrator.ledger.reconciliation import reconcile
+
+        try:
+            await reconcile(store, scribe)
+        except OSError as error:
+            warn(f"the ledger {scribe.folder} cannot be read or written, the job goes on without it: {error}")
+            store.listen(None)
+
+
+async def _run_on(store: Store, plan: Plan, *, owner: str) -> tuple[Report, int | None]:
     with open_view() as view:
-        job = Job(store, plan, say=view.say)
+        job = Job(store, plan, say=view.say, owner=owner)
         with _heard(job, view) as stopping:
             async with following(view, job, store):
                 report = await job.run()

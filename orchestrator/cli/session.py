@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -19,8 +19,11 @@ from orchestrator import config
 from orchestrator.cli.failures import warn
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.config import PasswordMissing, Settings
+from orchestrator.leases import owner_name
 
 if TYPE_CHECKING:
+    from orchestrator.ledger.scribe import Scribe
+    from orchestrator.progress import Rates, Standing
     from pipelines.embedding import EmbedderChoice
 
 T = TypeVar("T")
@@ -32,6 +35,8 @@ class Session:
 
     settings: Settings
     credentials: Credentials | None
+    owner: str = field(default_factory=owner_name)
+    """Who this process is, in the graph and in the ledger."""
 
     @classmethod
     def begin(cls, options: GlobalOptions, **flags: Any) -> Self:  # Any: as the setting's kind is
@@ -69,10 +74,49 @@ class Session:
     async def store(self, *, create: bool = False, share: bool = False) -> AsyncIterator[Store]:
         """The store, closed whatever happens."""
         store = await self.open(create=create, share=share)
+        self.keep_ledger(store)
         try:
             yield store
         finally:
             await store.close()
+
+    def keep_ledger(self, store: Store) -> "Scribe | None":
+        """Have every change that the store commits written down, unless there is to be no ledger."""
+        if (folder := self.ledger_folder()) is None:
+            return None
+        from orchestrator.ledger.scribe import Scribe
+
+        scribe = Scribe(folder, writer=self.owner)
+        store.listen(scribe)
+        return scribe
+
+    def ledger_folder(self) -> Path | None:
+        if not self.settings.keeps_ledger:
+            return None
+        from orchestrator.ledger.place import folder_of
+
+        return folder_of(self.settings.store, self.settings.project, self.settings.ledger)
+
+    def rates(self) -> "Rates | None":
+        """How fast the work goes, by the ledger; None where that does not know of everybody who works.
+
+        Each machine has a ledger of its own, unless it was told where there is one for all.
+        """
+        if (folder := self.ledger_folder()) is None:
+            return None
+        if not (graph_stores.is_embedded(self.settings.store) or self.settings.ledger):
+            return None
+        from orchestrator.ledger.pace import rates
+        from orchestrator.progress import WINDOW
+
+        return rates(folder, window=WINDOW)
+
+    async def standing(self) -> "Standing":
+        """Where the graph stands, for a person who asks."""
+        from orchestrator.progress import read_standing
+
+        rates = await asyncio.to_thread(self.rates)
+        return await self.ask(lambda store: read_standing(store, rates=rates))
 
     async def ask(self, work: Callable[[Store], Awaitable[T]]) -> T:
         """Open, do what may happen while a job runs, and close."""
@@ -82,7 +126,7 @@ class Session:
 
 def read_settings(options: GlobalOptions, **flags: Any) -> Settings:  # Any: as the setting's kind is
     settings = config.load(
-        {"store": options.store, "project": options.project, **flags},
+        {"store": options.store, "project": options.project, "ledger": _ledger(options), **flags},
         file=options.config,
         environment=os.environ,
         directory=Path.cwd(),
@@ -90,6 +134,10 @@ def read_settings(options: GlobalOptions, **flags: Any) -> Settings:  # Any: as 
     for message in settings.warnings:
         warn(message)
     return settings
+
+
+def _ledger(options: GlobalOptions) -> str | None:
+    return config.OFF if options.no_ledger else options.ledger
 
 
 def with_store(options: GlobalOptions, work: Callable[[Store], Awaitable[T]]) -> T:

@@ -2,11 +2,12 @@
 
 import click
 
-from orchestrator.cli.options import Command, GlobalOptions
+from orchestrator.cli.options import Command, GlobalOptions, ledger_options
 
 
 @click.command(cls=Command)
 @click.option("--watch", is_flag=True, help="Keep showing it until stopped.")
+@ledger_options
 @click.pass_obj
 def status(options: GlobalOptions, watch: bool) -> None:
     """Show where every node stands.
@@ -16,18 +17,20 @@ def status(options: GlobalOptions, watch: bool) -> None:
     """
     if watch and options.json:
         raise click.UsageError("choose --watch or --json, not both: --json is one document")
-    from orchestrator.cli.session import Session, with_store
-    from orchestrator.progress import read_standing
+    import asyncio
 
+    from orchestrator.cli.session import Session
+
+    session = Session.begin(options)
     if watch:
         from orchestrator.cli.watching import watch as keep_showing
 
-        keep_showing(Session.begin(options))
+        keep_showing(session)
     elif options.json:
         from orchestrator.cli.text import dumps
 
-        click.echo(dumps(with_store(options, read_standing).document()))
+        click.echo(dumps(asyncio.run(session.standing()).document()))
     else:
         from orchestrator.cli.tables import print_standing
 
-        print_standing(with_store(options, read_standing), options.graphmill)
+        print_standing(asyncio.run(session.standing()), options.graphmill)

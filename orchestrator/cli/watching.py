@@ -17,7 +17,7 @@ from graph_stores.errors import GraphmillError
 from orchestrator.cli.session import Session
 from orchestrator.cli.tables import outlook, standing_view
 from orchestrator.cli.text import printable
-from orchestrator.progress import Standing, read_standing
+from orchestrator.progress import Standing
 
 _ON_A_TERMINAL = 1.0
 _IN_A_PIPE = 5.0
@@ -34,14 +34,14 @@ def watch(session: Session) -> None:
 
 async def _watch(session: Session, show: Show, *, every: float) -> None:
     stop = _stop_on_signals()
-    show(await session.ask(read_standing))
+    show(await session.standing())
     while not stop.is_set():
         with suppress(TimeoutError):
             async with asyncio.timeout(every):
                 await stop.wait()
             return
         try:
-            show(await session.ask(read_standing))
+            show(await session.standing())
         except GraphmillError as error:
             # Between two jobs the graph may be out of reach for a moment.
             if not error.transient:

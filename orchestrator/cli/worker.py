@@ -2,7 +2,7 @@
 
 import click
 
-from orchestrator.cli.options import Command, GlobalOptions, embedder_options, processes_option
+from orchestrator.cli.options import Command, GlobalOptions, embedder_options, ledger_options, processes_option
 
 
 def _stages(ctx: click.Context, param: click.Parameter, value: str | None) -> frozenset[str]:
@@ -25,6 +25,7 @@ def _stages(ctx: click.Context, param: click.Parameter, value: str | None) -> fr
 @embedder_options
 @processes_option("--concurrency")
 @processes_option("--workers", hidden=True)
+@ledger_options
 @click.pass_obj
 def worker(
     options: GlobalOptions,

@@ -45,6 +45,8 @@ class Unclean:
 
     file: str
     writer: str
+    last: str = ""
+    """The time of its last record, as far as that was read."""
 
 
 class Reading:
@@ -163,6 +165,7 @@ class Reading:
             return
         content = opened(file, start)
         since = self._since
+        last = ""
         for line in content.lines():
             record = decode_record(line)
             self.tail += 1
@@ -170,19 +173,20 @@ class Reading:
                 standing.take(record)
             else:
                 since[record.node] = Standing(latest_of(record), record.before)
-            if record.at > self._newest:
-                self._newest = record.at
+            last = record.at
+            if last > self._newest:
+                self._newest = last
         self.damage += content.damage
         self.covered[file.stem] = (content.position, content.end is not None)
         if not content.end:
-            self._look_after(file, content)
+            self._look_after(file, content, last)
 
-    def _look_after(self, file: File, content: Content) -> None:
+    def _look_after(self, file: File, content: Content, last: str) -> None:
         """A file that was not ended: by whom, and whether they may still do so."""
         header = header_of(first_line(content.path))
         gone = bool(header and self._is_gone(header.writer))
         if header and gone:
-            self.unclean.append(Unclean(file=file.name, writer=header.writer))
+            self.unclean.append(Unclean(file=file.name, writer=header.writer, last=last or header.began))
         if content.unfinished and (gone or _age(content.path) > _BEING_WRITTEN):
             size = len(content.unfinished)
             what = f"the last line is torn: {size:,} bytes without an end, of a change that nobody was told is kept"
