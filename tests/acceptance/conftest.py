@@ -105,6 +105,7 @@ class Cli:
 def cli(tmp_path: Path) -> Cli:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(_SETTINGS)}
     environment |= {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "LC_ALL": "C.UTF-8"}
+    environment["XDG_STATE_HOME"] = str(tmp_path / "state")
     return Cli(folder=tmp_path, environment=environment)
 
 

@@ -19,6 +19,11 @@ from aiohttp import web
 from graph_stores import Credentials, open_store
 from graph_stores.model import Value
 from graph_stores.protocol import Store
+from orchestrator.checks import problems
+from orchestrator.ledger.place import folder_of
+from orchestrator.ledger.reading import Reading
+from orchestrator.ledger.reconciliation import differences as unwritten
+from orchestrator.ledger.validation import validate
 from orchestrator.progress import Standing, read_standing
 from orchestrator.states import State
 from tests.conformance.pictures import Picture, picture
@@ -227,7 +232,8 @@ class Mill:
     def beside(self) -> "Mill":
         """The same project and folder, with a graph and a memory of vectors that begin empty."""
         memory = self.cli.folder / "other-cache"
-        environment = {**self.cli.environment, "XDG_CACHE_HOME": str(memory)}
+        ledger = self.cli.folder / "other-ledger"
+        environment = {**self.cli.environment, "XDG_CACHE_HOME": str(memory), "GRAPHMILL_LEDGER": str(ledger)}
         url = self.url
         if self.credentials is None:
             url = environment["GRAPHMILL_STORE"] = f"{self.url}-beside"
@@ -261,6 +267,22 @@ class Mill:
 
     def picture(self) -> Picture:
         return self.with_store(picture, share=False)
+
+    def wrong(self) -> list[str]:
+        """What is not as it must be, in the graph and in the ledger of every change that led to it."""
+
+        async def look(store: Store) -> list[str]:
+            with Reading.open(self.ledger) as reading:
+                missing = await unwritten(store, reading)
+            return [*map(str, await problems(store)), *map(str, missing)]
+
+        # A line that a killed process was about to write may be torn: nobody was told that it is there.
+        of_ledger = [str(each) for each in validate(self.ledger).problems.values() if each.check != "damage"]
+        return [*self.with_store(look), *of_ledger]
+
+    @property
+    def ledger(self) -> Path:
+        return folder_of(self.url, self.project, Path(self.cli.environment["GRAPHMILL_LEDGER"]))
 
     def wipe(self) -> None:
         self.change("MATCH (n) WHERE n.projectId = $project DETACH DELETE n")
@@ -301,6 +323,7 @@ def mill_of(
         "GRAPHMILL_EMBEDDER": MODEL,
         "GRAPHMILL_EMBEDDER_URL": embedder.url,
         "GRAPHMILL_WORKERS": "1",
+        "GRAPHMILL_LEDGER": str(cli.folder / "ledger"),
         "XDG_CACHE_HOME": str(cli.folder / "cache"),
     }
     credentials = Credentials(user=server.user, password=server.password) if server else None

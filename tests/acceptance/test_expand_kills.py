@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from orchestrator.checks import problems
 from orchestrator.retries import RetryPolicy
 from tests.conformance.expansions import comparable
 from tests.conformance.pictures import differences
@@ -72,7 +71,7 @@ def test_killed_over_and_over_an_expansion_ends_as_an_undisturbed_one(
     assert killer.kills >= rounds * (KILLS_IN_A_ROW - 1)
     # What a redirect leads to is sent along with it.
     assert server.fetched_again() <= killer.in_hand + server.redirects
-    assert mill_on.with_store(problems) == []
+    assert mill_on.wrong() == []
     found = comparable(mill_on.picture())
     if mill_on.credentials:
         mill_on.wipe()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from orchestrator.checks import problems
 from orchestrator.retries import RetryPolicy
 from tests.conformance.pictures import Picture, differences
 
@@ -95,7 +94,7 @@ def check_that_kills_change_nothing(mill: Mill, rounds: int) -> None:
     # One that had its answer may have come to its end before it could be killed.
     assert killer.kills >= rounds * (KILLS_IN_A_ROW - 1)
     assert len(mill.embedder.embedded_again()) <= killer.in_hand <= killer.kills * CALLS * BATCH
-    assert mill.with_store(problems) == []
+    assert mill.wrong() == []
     found = mill.picture()
     assert differences(found, undisturbed(mill)) == []
 

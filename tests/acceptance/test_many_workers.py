@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import pytest
 from neo4j_server import Neo4jServer
 
-from orchestrator.checks import problems
 from orchestrator.retries import RetryPolicy
 from tests.conformance.pictures import differences
 
@@ -73,7 +72,7 @@ def begin(mill: Mill, part: int = 0) -> None:
 
 def check_the_end(mill: Mill, parts: int = 1) -> None:
     """Everything that must hold does, and the graph is that of a job that nobody disturbed."""
-    assert mill.with_store(problems) == []
+    assert mill.wrong() == []
     assert [outcome for (outcome,) in mill.ask(_RUNS)] == ["completed"] * parts
     standing = mill.standing()
     assert standing.states == {"ready": standing.total}

@@ -170,9 +170,7 @@ class AnythingAtAnyTime(RuleBasedStateMachine):
         fails=st.integers(1, 12) | st.none(),
         how=st.sampled_from(["before", "after", "power", "error"]),
     )
-    def append(
-        self, which: int, nodes: list[str], removed: set[str], tick: int, fails: int | None, how: How
-    ) -> None:
+    def append(self, which: int, nodes: list[str], removed: set[str], tick: int, fails: int | None, how: How) -> None:
         ledger, disk = self.writers[which % len(self.writers)]
         # Within one moment a node does not come back to where it was: nobody could tell what was first.
         entries = self.lives.moves(self.told, dict.fromkeys(nodes) if not tick else nodes, removed=removed, tick=tick)
