@@ -1,15 +1,14 @@
 """One state change, as the one who made it tells it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import NamedTuple
 
 _MICRO = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """`at` is the store's clock in microseconds since the epoch; `before` is None for a new node, `after` for one that
     was removed; `via` are states that were passed in the same commit, `seconds` how long it had been in `before`."""
 

@@ -71,7 +71,7 @@ class Scribe:
             moves, ended = self._gathered(first)
             try:
                 if moves and not failed:
-                    self.ledger().append([_entry(move, self.writer) for move in moves])
+                    self.ledger().append(_entries(moves, self.writer))
             except OSError as error:
                 failed = True
                 logger.warning("the ledger %s cannot be written, the job goes on without it: %s", self.folder, error)
@@ -90,21 +90,23 @@ class Scribe:
         return moves, True
 
 
-def _entry(move: Move, by: str) -> "Entry":
+def _entries(moves: Sequence[Move], by: str) -> "list[Entry]":
     from orchestrator.ledger.record import Entry
 
-    worked_on = move.before in WORKING or move.after in WORKING
-    return Entry(
-        at=move.at,
-        node=move.node.uuid,
-        label=move.node.label,
-        before=move.before,
-        after=move.after,
-        via=move.through,
-        by=by,
-        run=move.run,
-        tries=move.tries + 1 if worked_on else None,
-        seconds=None if move.since is None else (move.at - move.since) / _MICRO,
-        error_type=move.error_type,
-        error=move.error_message,
-    )
+    return [
+        Entry(
+            at=move.at,
+            node=move.node.uuid,
+            label=move.node.label,
+            before=move.before,
+            after=move.after,
+            via=move.through,
+            by=by,
+            run=move.run,
+            tries=move.tries + 1 if move.before in WORKING or move.after in WORKING else None,
+            seconds=None if move.since is None else (move.at - move.since) / _MICRO,
+            error_type=move.error_type,
+            error=move.error_message,
+        )
+        for move in moves
+    ]
