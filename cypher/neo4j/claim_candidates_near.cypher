@@ -4,7 +4,7 @@ USING INDEX SEEK n:%label%(projectId, _state, _depth, _detectedAt)
 WHERE n.projectId = $project AND n._state = $waiting AND n._depth >= $shallowest AND n._detectedAt IS NOT NULL
   AND coalesce(n._notBefore, n._detectedAt) <= datetime.realtime()
   AND CASE WHEN n.root IN $away THEN n._content IS NOT NULL ELSE true END
-RETURN n.uuid AS uuid, n._depth AS depth,
-    n._detectedAt.epochSeconds * 1000000000 + n._detectedAt.nanosecond AS age
+WITH n
 ORDER BY n.projectId, n._state, n._depth, n._detectedAt
 SKIP $skip LIMIT $limit
+RETURN collect([n._depth, n._detectedAt.epochSeconds * 1000000000 + n._detectedAt.nanosecond, n.uuid]) AS found

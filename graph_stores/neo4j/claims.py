@@ -6,10 +6,11 @@ that lost its candidates therefore begins at a random distance from the head, un
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from random import Random
 from uuid import uuid4
 
-from neo4j import AsyncManagedTransaction, Record
+from neo4j import AsyncManagedTransaction
 
 import cypher
 from graph_stores.errors import TransientStoreError
@@ -17,13 +18,14 @@ from graph_stores.listening import Ear
 from graph_stores.model import Claim, Marks, Move, NodeRow, Ref, Value
 from graph_stores.neo4j.connection import DIALECT, Connection, fetch
 from graph_stores.neo4j.plan import Step, locks
-from graph_stores.neo4j.values import node_row, sendable_properties
+from graph_stores.neo4j.values import plain_properties, sendable_properties
 
 SHALLOWEST = -(2**63)
 _ROUNDS = 6
 _WIDEST = 32
 # So many claims in a row without meeting anybody, and the next ones look less far.
 _CALM = 8
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Claims:
@@ -89,7 +91,8 @@ class _Turn:
     wanted: int
     gap: int
     chosen: list[Ref] = field(default_factory=list)
-    taken: list[tuple[NodeRow, Record]] = field(default_factory=list)
+    taken: list[tuple[NodeRow, int, int | None]] = field(default_factory=list)
+    """Each with when it was taken, and since when it had waited."""
 
     async def __call__(self, tx: AsyncManagedTransaction) -> list[NodeRow]:
         if not self.chosen:
@@ -98,18 +101,21 @@ class _Turn:
         for step in locks(self.chosen):
             await fetch(tx, step.text, rows=step.rows)
         for step in self._takes():
-            answer = await fetch(tx, step.text, rows=step.rows, **self._parameters(step.label))
-            self.taken += [(node_row(step.label, each["row"]), each) for each in answer]
-        return [row for row, _ in self.taken]
+            [answer] = await fetch(tx, step.text, rows=step.rows, **self._parameters(step.label))
+            self.taken += [
+                (NodeRow.from_row(step.label, self._timed(row)), row["_stateChangedAt"], since)
+                for since, row in answer["taken"]
+            ]
+        return [row for row, _, _ in self.taken]
 
     def moves(self) -> Iterator[Move]:
-        for row, answer in self.taken:
+        for row, at, since in self.taken:
             yield Move(
                 node=row.ref,
                 before=self.claim.waiting,
                 after=self.claim.working,
-                at=answer["at"],
-                since=answer["since"],
+                at=at,
+                since=since,
                 tries=row.retry_count,
                 run=row.properties.get("_runId"),
             )
@@ -119,7 +125,7 @@ class _Turn:
         question = "claim_candidates_near" if self.claim.away else "claim_candidates"
         away = {"away": list(self.claim.away)} if self.claim.away else {}
         for label in sorted(set(self.claim.labels)):
-            answer = await fetch(
+            [answer] = await fetch(
                 tx,
                 cypher.render(DIALECT, question, label=label),
                 project=self.project,
@@ -129,7 +135,7 @@ class _Turn:
                 limit=self.wanted,
                 **away,
             )
-            found += [(row["depth"], row["age"], Ref(label=label, uuid=row["uuid"])) for row in answer]
+            found += [(depth, age, Ref(label=label, uuid=uuid)) for depth, age, uuid in answer["found"]]
         found.sort(key=lambda each: each[:2])
         return [ref for _, _, ref in found[: self.wanted]]
 
@@ -142,6 +148,14 @@ class _Turn:
             )
             for step in locks(self.chosen)
         ]
+
+    def _timed(self, row: dict[str, Value]) -> dict[str, Value]:
+        taken = _EPOCH + timedelta(microseconds=row["_stateChangedAt"])
+        return plain_properties(row) | {
+            "_detectedAt": _EPOCH + timedelta(microseconds=row["_detectedAt"]),
+            "_stateChangedAt": taken,
+            "_leaseUntil": taken + timedelta(seconds=self.claim.seconds),
+        }
 
     def _stamped(self, label: str) -> tuple[str, ...]:
         return ("_stateChangedAt", *sorted(set(self._marks(label).stamp)))
@@ -177,5 +191,6 @@ class _Beat:
         for step in steps:
             text = cypher.render(DIALECT, "heartbeat", label=step.label)
             fixed = {"project": self.project, "token": self.token, "seconds": self.seconds}
-            kept |= {row["uuid"] for row in await fetch(tx, text, rows=step.rows, **fixed)}
+            [answer] = await fetch(tx, text, rows=step.rows, **fixed)
+            kept.update(answer["kept"])
         return frozenset(kept)
