@@ -183,19 +183,22 @@ async def _start(store: Store, plan: RunPlan, runs: Sequence[Run]) -> Run:
         options=plan.options,
         watermark_before=before,
     )
+    parts = [*plan.parts, *plan.first]
     await store.commit(
         Batch(
-            nodes=[run.node(), *(partition_node(run, part, index) for index, part in enumerate(plan.parts))],
+            nodes=[run.node(), *(partition_node(run, part, index) for index, part in enumerate(parts))],
             # By the store's clock, and before anything of the source is looked at.
-            updates=[Update(node=run.ref, stamp=("startedAt", "readAt"))],
-            edges=[partition_edge(run, part, index) for index, part in enumerate(plan.parts)],
+            updates=[Update(node=run.ref, stamp=("startedAt", "readAt")), *plan.marks],
+            edges=[partition_edge(run, part, index) for index, part in enumerate(parts)],
         )
     )
     return run
 
 
 async def _go_on(lifecycle: Lifecycle, run: Run, plan: RunPlan, found: Sequence[Partition]) -> Run:
-    planned = {partition_uuid(run.uuid, part.key) for part in plan.parts}
+    known = {each.uuid for each in found}
+    parts = [*plan.parts, *(part for part in plan.first if partition_uuid(run.uuid, part.key) in known)]
+    planned = {partition_uuid(run.uuid, part.key) for part in parts}
     moves: list[Transition] = []
     for each in found:
         if each.uuid not in planned:
@@ -207,9 +210,9 @@ async def _go_on(lifecycle: Lifecycle, run: Run, plan: RunPlan, found: Sequence[
     await lifecycle.store.commit(
         Batch(
             transitions=moves,
-            nodes=[partition_node(run, part, index) for index, part in enumerate(plan.parts)],
+            nodes=[partition_node(run, part, index) for index, part in enumerate(parts)],
             updates=[Update(node=each.ref, properties={"nextOffset": 0}) for each in found if not each.kind.is_settled],
-            edges=[partition_edge(run, part, index) for index, part in enumerate(plan.parts)],
+            edges=[partition_edge(run, part, index) for index, part in enumerate(parts)],
         )
     )
     return replace(run, state=State.PENDING)

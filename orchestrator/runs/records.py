@@ -13,7 +13,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from graph_stores.errors import Misuse
-from graph_stores.model import Edge, Node, NodeRow, Ref
+from graph_stores.model import Edge, Node, NodeRow, Ref, Update
 from graph_stores.protocol import Store
 from orchestrator.moves import new_node
 from orchestrator.states import AT_REST, OUTCOMES, State
@@ -54,11 +54,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """What a command wants of one source. `options` tell one wish from another."""
+    """What a command wants of one source. `options` tell one wish from another.
+
+    `first` are parts that only a new run has, and `marks` what is to be known when one begins: going on with a run that
+    was not finished needs neither.
+    """
 
     source: str
     options: Mapping[str, Any]
     parts: Sequence[Part]
+    first: Sequence[Part] = ()
+    marks: Sequence[Update] = ()
     is_full: bool = False
 
 

@@ -101,11 +101,10 @@ class Expansion:
         async with self._alone():
             before = (await read_wikis(self._store)).get(self._site.wiki)
             wiki = await self._begin(order, before, crawl)
-        parts = [Part(kind=order.kind, key=order.name)]
+        parts, first = [Part(kind=order.kind, key=order.name)], []
         if order.whole and order.budget is None:
             parts = [part_of(span) for span in await pages.spans()]
-            if wiki.is_stale:
-                parts.append(Part(kind=PartitionKind.CHANGES, key="changes"))
+            first = [Part(kind=PartitionKind.CHANGES, key="changes")] if before else []
         return [
             RunPlan(
                 source=f"{KIND}:{wiki.name}",
@@ -116,31 +115,32 @@ class Expansion:
                     "keep_stubs": order.keep_stubs,
                 },
                 parts=parts,
+                first=first,
+                # Whatever became of the last run, what it had compared may have changed since.
+                marks=[Update(node=wiki.ref(self._store.project), properties={"_stale": True})] if before else [],
             )
         ]
 
     async def read(self, reading: Reading) -> None:
         """Read everything that a part of a run asks for."""
-        wiki, pages = await self._wiki_of(reading.run)
-        crawl = crawl_of(reading.run.options["crawl"])
-        match reading.partition.kind:
-            case PartitionKind.RANGE:
-                await self._read_span(reading, pages)
-            case PartitionKind.CHANGES:
-                await self._refresh(wiki, pages, reading.run)
-            case _:
-                async with self._alone():
-                    if wiki.is_stale:
-                        wiki = await self._refresh(wiki, pages, reading.run)
-                    reach = await self._crawl(wiki, pages, reading, crawl)
+        if reading.partition.kind is PartitionKind.RANGE:
+            await self._read_span(reading, await self._pages_of(_name_of(reading.run)))
+            return
+        async with self._alone():
+            wiki, pages = await self._wiki_of(reading.run)
+            if wiki.is_stale:
+                wiki = await self._refresh(wiki, pages, reading.run)
+            if reading.partition.kind is not PartitionKind.CHANGES:
+                await self._read_through(reading=reading)
+                reach = await self._crawl(wiki, pages, reading, crawl_of(reading.run.options["crawl"]))
                 if reach:
                     self._reached[reading.run.uuid] = reach
 
     async def consolidate(self, run: Run) -> None:
         """Depths, redirects, reasons, and what has no reason to be there any more."""
-        wiki, pages = await self._wiki_of(run)
         crawl = crawl_of(run.options["crawl"])
         async with self._alone():
+            wiki, pages = await self._wiki_of(run)
             await self._read_through()
             if crawl.whole and crawl.budget is None:
                 await self._look_behind_links(pages, run)
@@ -170,7 +170,8 @@ class Expansion:
         return holding(self._store, HOLD, owner=self._worker.owner, waiting=lambda: self._say(waiting))
 
     async def _wiki_of(self, run: Run) -> tuple[Wiki, Pages]:
-        name = run.source.partition(":")[2]
+        """Asked while alone: what is written back must not be older than what another job has asked for meanwhile."""
+        name = _name_of(run)
         return (await read_wikis(self._store))[name], await self._pages_of(name)
 
     async def _seeds(self, order: Order, pages: Pages) -> list[str]:
@@ -194,9 +195,8 @@ class Expansion:
     async def _begin(self, order: Order, before: Wiki | None, crawl: Crawl) -> Wiki:
         wiki = before or Wiki(name=self._site.wiki, lang=self._site.lang, source=order.source)
         wiki = replace(await self._without_mistakes(wiki), source=order.source, lang=self._site.lang).with_crawl(crawl)
-        if before and before.state is State.READY:
-            is_another = before.source.location != order.source.location
-            wiki = replace(wiki, is_stale=True, is_moved=is_another)
+        if before:
+            wiki = replace(wiki, is_moved=before.is_moved or before.source.location != order.source.location)
         await self._lifecycle.upsert([wiki.node(self._store.project)])
         if before and before.state is State.READY:
             node = wiki.ref(self._store.project)
@@ -235,7 +235,6 @@ class Expansion:
             await self._lifecycle.mark_changed(changes.pages, marks)
         wiki = replace(wiki, is_stale=False, is_moved=False)
         await self._lifecycle.upsert([wiki.node(self._store.project)])
-        await self._read_through()
         return wiki
 
     async def _crawl(self, wiki: Wiki, pages: Pages, reading: Reading, crawl: Crawl) -> Reach | None:
@@ -381,6 +380,11 @@ class Expansion:
     async def _close(self) -> None:
         for pages in self._pages.values():
             await pages.close()
+
+
+def _name_of(run: Run) -> str:
+    """Of the wiki that it is a run over."""
+    return run.source.partition(":")[2]
 
 
 async def _peek(pages: Pages, titles: Sequence[str]) -> list[bool]:

@@ -135,10 +135,10 @@ async def test_what_a_cancelled_expansion_left_is_read_by_the_next_or_when_it_is
         assert (await latest(store)).outcome == "completed"
 
 
-async def only_read(store: Store, dump: Path) -> None:
+async def only_read(store: Store, dump: Path, *, whole: bool = True, **asked: Any) -> None:
     """All titles are in the graph, and none is read yet."""
     source = PageSource(kind=SourceKind.DUMP, location=(str(dump),))
-    plan = Plan(expansion=Order(source=source, whole=True), embedder=NONE, stages=frozenset({READ}))
+    plan = Plan(expansion=Order(source=source, whole=whole, **asked), embedder=NONE, stages=frozenset({READ}))
     await Job(store, plan).run()
 
 
@@ -178,3 +178,22 @@ async def test_an_edit_in_the_middle_of_an_expansion_is_found_by_the_next(
     assert ("Page 01", "Page 02") in found.links("LINKS_TO")
     fresh = Crawler(store=store, dump=crawler.dump)
     assert differences(found, await fresh.picture()) == []
+
+
+@HERE_AND_ON_A_SERVER
+@pytest.mark.parametrize("whole", [True, False])
+async def test_an_edit_after_a_run_that_was_cancelled_is_found_by_the_next(
+    crawler: Crawler, store: Store, wiki: Wiki, *, whole: bool
+) -> None:
+    """The cancelled one had compared the pages already: that it did says nothing of later ones."""
+    seeds, depth = ([], 0) if whole else (["Page 01"], 1)
+    await crawler.expand(seeds, depth=depth, whole=whole)
+    first = await latest(store)
+    await only_read(store, crawler.dump, titles=seeds, depth=depth, whole=whole)
+    await cancel(Lifecycle(store=store), await latest(store))
+    wiki.write("Page 01", Text(paragraphs=[("New", [Link(to="Page 02")])]))
+    crawler.publish(wiki)
+    await crawler.expand(seeds, depth=depth, whole=whole)
+    last, cancelled, *_ = await read_runs(store)
+    assert (cancelled.outcome, last.outcome, last.watermark_before) == ("cancelled", "completed", first.read_at)
+    assert ("Page 01", "Page 02") in (await crawler.picture()).links("LINKS_TO")
