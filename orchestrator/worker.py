@@ -23,13 +23,14 @@ from graph_stores.model import Fence, NodeRow
 from orchestrator.leases import LEASE_SECONDS, Leases, is_gone, owner_name
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.retries import prudent_share
-from orchestrator.states import ErrorClass, Stage
+from orchestrator.states import STAGES, ErrorClass, Stage
 
 log = logging.getLogger("graphmill.worker")
 T = TypeVar("T")
 
 _LONGEST_MESSAGE = 2000
-_FIRST_NAP, _LONGEST_NAP = 0.02, 0.5
+# What this process brings about it is told of at once; the rest is found by looking, which costs everybody's server.
+_FIRST_NAP, _LONGEST_NAP = 0.02, 2.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0
 _IDLE_LOOKS_PER_LEASE = 6
 
@@ -197,7 +198,8 @@ class Worker:
         nodes = await through_outages(lambda: self._claim(step), self.say)
         if nodes:
             await self._work(step, nodes, since=sent)
-            self.wake()
+            if step.stage is not STAGES[-1]:  # what came through the last one waits for nothing more
+                self.wake()
         return bool(nodes)
 
     async def _claim(self, step: Step) -> list[NodeRow]:
