@@ -152,7 +152,7 @@ class _Turn:
     def _timed(self, row: dict[str, Value]) -> dict[str, Value]:
         taken = _EPOCH + timedelta(microseconds=row["_stateChangedAt"])
         return plain_properties(row) | {
-            "_detectedAt": _EPOCH + timedelta(microseconds=row["_detectedAt"]),
+            "_detectedAt": _EPOCH + timedelta(microseconds=row["_detectedAt"] or 0),
             "_stateChangedAt": taken,
             "_leaseUntil": taken + timedelta(seconds=self.claim.seconds),
         }

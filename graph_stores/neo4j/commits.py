@@ -99,7 +99,7 @@ class Attempt:
     batch: Batch
     steps: Plan
     spaces: Spaces
-    _answers: Sequence[tuple[Step, Sequence[Record]]] = ()
+    _answers: Sequence[tuple[Step, Record]] = ()
 
     async def __call__(self, tx: AsyncManagedTransaction) -> None:
         # The marker first: a commit that happened before its hold was lost must find out that it did.
@@ -116,20 +116,21 @@ class Attempt:
             if step.needs and answer[0]["written"] < len(step.rows):
                 await self._refuse(tx, step)
             if step.tells:
-                answers.append((step, answer))
+                answers.append((step, answer[0]))
         self._answers = answers
 
     def moves(self) -> Iterator[Move]:
-        moved = {each.node: each for each in self.batch.transitions if changes_state(each)}
+        moving = {each.node: each for each in self.batch.transitions if changes_state(each)}
         nodes = born(self.batch)
         for step, answer in self._answers:
-            for row in answer:
-                if step.tells == "births":
-                    yield from (birth(nodes[uuid], at=row["at"]) for uuid in dict.fromkeys(row["created"]))
-                elif step.tells == "deaths":
-                    yield _death(step.label, row)
-                elif transition := moved.get(Ref(label=step.label, uuid=row["uuid"])):
-                    yield move_of(transition, at=row["at"], since=row["since"], tries=row["tries"], run=row["run"])
+            if step.tells == "births":
+                yield from (birth(nodes[uuid], at=answer["at"]) for uuid in dict.fromkeys(answer["created"]))
+            elif step.tells == "deaths":
+                yield from (_death(step.label, *row) for row in answer["removed"])
+            else:
+                for uuid, at, since, tries, run in answer["moved"]:
+                    if transition := moving.get(Ref(label=step.label, uuid=uuid)):
+                        yield move_of(transition, at=at, since=since, tries=tries, run=run)
 
     async def _mark(self, tx: AsyncManagedTransaction) -> None:
         try:
@@ -137,12 +138,12 @@ class Attempt:
         except ConstraintError as error:
             raise AlreadyCommitted from error
 
-    async def _move(self, tx: AsyncManagedTransaction) -> list[tuple[Step, Sequence[Record]]]:
+    async def _move(self, tx: AsyncManagedTransaction) -> list[tuple[Step, Record]]:
         moved: set[Ref] = set()
-        answers: list[tuple[Step, Sequence[Record]]] = []
+        answers: list[tuple[Step, Record]] = []
         for step in self.steps.transitions:
-            answer = await fetch(tx, step.text, rows=step.rows, project=self.project)
-            moved |= {Ref(label=step.label, uuid=row["uuid"]) for row in answer}
+            [answer] = await fetch(tx, step.text, rows=step.rows, project=self.project)
+            moved |= {Ref(label=step.label, uuid=row[0]) for row in answer["moved"]}
             answers.append((step, answer))
         if len(moved) < len(self.batch.transitions):
             raise conflict_error(await self._conflicts(tx, moved))
@@ -169,13 +170,8 @@ class Attempt:
                 )
 
 
-def _death(label: str, row: Record) -> Move:
-    return Move(
-        node=Ref(label=label, uuid=row["uuid"]),
-        before=row["state"],
-        after=None,
-        at=row["at"],
-        since=row["since"],
-        tries=row["tries"] or 0,
-        run=row["run"],
-    )
+def _death(
+    label: str, uuid: str, state: str | None, at: int, since: int | None, tries: int | None, run: str | None
+) -> Move:
+    node = Ref(label=label, uuid=uuid)
+    return Move(node=node, before=state, after=None, at=at, since=since, tries=tries or 0, run=run)
