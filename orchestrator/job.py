@@ -35,7 +35,7 @@ from orchestrator.tally import Tally
 from orchestrator.wikipedia.expansion import Expansion
 from orchestrator.wikipedia.order import Order
 from orchestrator.wikipedia.wikis import KIND as WIKI
-from orchestrator.worker import Step, Worker, looks, through_outages
+from orchestrator.worker import Step, Worker, through_outages
 from orchestrator.workers import registered
 from pipelines.embedding import Embedder, EmbedderChoice, Texts, VectorCache, name_of, open_embedder
 from pipelines.files.walk import LeftOut
@@ -267,7 +267,10 @@ class Job:
 
     async def _rest(self, *, for_ever: bool = False) -> None:
         """Wait until everything is at rest and every run at its end, whoever works on them."""
-        async for _ in looks(_SHORTEST_LOOK, _LONGEST_LOOK):
+        nap = _SHORTEST_LOOK
+        while True:
+            await self._worker.comes_to_rest_within(nap)
+            nap = min(_LONGEST_LOOK, nap * 1.5)
             if not self._worker.is_idle:
                 continue
             if await through_outages(self._is_at_rest, self._say) and not for_ever:
@@ -301,10 +304,12 @@ class Job:
 
     async def _settle(self) -> None:
         """While the job goes on, so that those who ask see files and articles become ready."""
+        nap = _SETTLE_SECONDS
         while True:
+            await asyncio.sleep(nap)
             began = time.monotonic()
             await self._settle_once()
-            await asyncio.sleep(max(_SETTLE_SECONDS, 10 * (time.monotonic() - began)))
+            nap = max(_SETTLE_SECONDS, 10 * (time.monotonic() - began))
 
     async def _settle_once(self) -> None:
         for reader in self._readers:

@@ -10,7 +10,8 @@ async def paged(
     store: Store, question: str, *, limit: int, **parameters: Value
 ) -> AsyncIterator[Sequence[Sequence[Value]]]:
     """The rows of a question that takes `$after` and `$limit`, in the order of its first column."""
-    after = ""
-    while rows := (await store.ask(question, {**parameters, "after": after, "limit": limit})).rows:
+    after, is_full = "", True
+    # A page that is not full is the last one.
+    while is_full and (rows := (await store.ask(question, {**parameters, "after": after, "limit": limit})).rows):
         yield rows
-        after = rows[-1][0]
+        after, is_full = rows[-1][0], len(rows) >= limit

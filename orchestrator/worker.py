@@ -108,7 +108,9 @@ class Worker:
     _leases: Leases = field(init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _resting: asyncio.Event = field(default_factory=asyncio.Event)
     _busy: int = 0
+    _worked: bool = False
     _limits: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -132,6 +134,11 @@ class Worker:
         """Wait that long, unless it is told to stop."""
         await _first(self._stopping.wait(), seconds)
         return self._stopping.is_set()
+
+    async def comes_to_rest_within(self, seconds: float) -> None:
+        """Wait that long, or until nothing is in its hands after something was."""
+        self._resting.clear()
+        await _first(self._resting.wait(), seconds)
 
     def wake(self) -> None:
         """There may be something to claim."""
@@ -175,6 +182,10 @@ class Worker:
                 await self._rest(pause)
             finally:
                 self._busy -= 1
+            self._worked |= worked
+            if self._worked and self.is_idle:
+                self._worked = False
+                self._resting.set()
             if worked:
                 nap = _FIRST_NAP
                 continue

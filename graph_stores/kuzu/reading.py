@@ -59,7 +59,7 @@ class Reading:
         after = select.after or Ref(label="", uuid="")
         for label in sorted(select.labels or self._engine.tables.labels):
             self._engine.tables.node(label)
-            if label < after.label or len(rows) >= select.limit:
+            if label < after.label or len(rows) >= select.limit or not self._engine.holds_any(label):
                 continue
             start = after.uuid if label == after.label else ""
             rows += self._nodes_of(label, replace(select, limit=select.limit - len(rows)), start)
@@ -70,6 +70,8 @@ class Reading:
 
     def waiting(self, label: str, state: str) -> Iterator[tuple[Waiting, float]]:
         """Everything that waits in a state, with the seconds it must still wait."""
+        if not self._engine.holds_any(label):
+            return
         now = self._clock.now()
         for uuid, depth, detected_at, not_before in self._run("claimable", {"waiting": state}, label=label):
             delay = (restored(not_before) - now).total_seconds() if not_before else 0.0

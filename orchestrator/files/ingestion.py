@@ -19,14 +19,16 @@ from orchestrator.settle import settle_files
 from orchestrator.tally import Tally
 from orchestrator.worker import Pause, Step, Worker, through_outages
 from pipelines.files.making import Made, Task, make
-from pipelines.files.walk import WHOLE, LeftOut, Stretch, stretches
+from pipelines.files.walk import WHOLE, LeftOut, Stretch, entries_in, stretches
 from pipelines.pool import Pool
 
 # A file that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 120.0
 _LOOK_AGAIN = 0.5
-# Into how many parts a root is divided at most.
+# Into how many parts a root is divided at most, and how many files and folders are worth one: each is claimed, read and
+# recorded for itself.
 _MOST_PARTS = 16
+_WORTH_A_PART = 2000
 
 
 class Ingestion:
@@ -115,9 +117,14 @@ class Ingestion:
 
     async def is_at_rest(self) -> bool:
         await self._places.look()
+        if not await self._is_anything_left():
+            return True
         await settle_files(self._lifecycle)
+        return not await self._is_anything_left()
+
+    async def _is_anything_left(self) -> bool:
         (left,) = (await self._store.ask("unfinished")).rows[0]
-        return not left
+        return bool(left)
 
     async def settle(self) -> None:
         await settle_files(self._lifecycle)
@@ -129,7 +136,8 @@ class Ingestion:
         await self._linker.close()
 
     def _plan_of(self, root: Root) -> RunPlan:
-        parts = stretches(root.location, root.rules, self._own, most=_MOST_PARTS)
+        entries = entries_in(root.location, most=_MOST_PARTS * _WORTH_A_PART)
+        parts = stretches(root.location, root.rules, self._own, most=max(1, entries // _WORTH_A_PART))
         return RunPlan(
             source=f"{KIND}:{root.name}",
             options={"location": str(root.location), "rehash": self._rehash},

@@ -7,8 +7,9 @@ in the root, and is not part of the root if it is not. What cannot be looked at 
 import os
 import stat
 from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -127,9 +128,21 @@ def walk(root: Path, rules: Rules, own: Path | None = None, *, stretch: Stretch 
         yield LeftOut(path=root.name, reason=_what_it_is(status.st_mode))
 
 
+def entries_in(root: Path, *, most: int) -> int:
+    """How many files and folders there are in a root, ignored or not; as soon as there are so many, that many."""
+    count, waiting = 0, [os.fspath(root)]
+    while waiting and count < most:
+        with suppress(OSError), os.scandir(waiting.pop()) as listed:
+            for entry in islice(listed, most - count):
+                count += 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+    return count
+
+
 def stretches(root: Path, rules: Rules, own: Path | None = None, *, most: int) -> list[Stretch]:
     """A root in parts that can be walked apart from each other, about as many folders at its top in each."""
-    if not root.is_dir():
+    if most == 1 or not root.is_dir():
         return [WHOLE]
     top = _look_into(_root(root, rules, own), "", _levels_above(root))
     # Between names in ASCII every engine has the same order.

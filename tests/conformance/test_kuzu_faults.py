@@ -21,7 +21,7 @@ from graph_stores.errors import (
     TransientStoreError,
     TransitionConflict,
 )
-from graph_stores.kuzu.engine import TRAITS
+from graph_stores.kuzu.traits import TRAITS
 from graph_stores.kuzu.errors import TABLE, translate
 from graph_stores.kuzu.frontier import Clock
 from graph_stores.kuzu.store import EmbeddedStore
