@@ -3,8 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from operator import mul
-from typing import Any
 
 from cypher import is_identifier
 from graph_stores.errors import InvalidIdentifier, InvalidVector, Misuse
@@ -102,18 +100,13 @@ def check_vector(values: Sequence[float], dimension: int | None = None) -> None:
     """A vector of the right length that has a direction: vectors are compared by angle, in single precision."""
     if dimension is not None and len(values) != dimension:
         raise InvalidVector(f"the vector has {len(values)} numbers, expected {dimension}")
-    length = _squared(values)
+    # One call, and not one for each number: this is done for every vector.
+    root = math.hypot(*values)
+    length = root * root
     if not math.isfinite(length):
         raise InvalidVector("the vector holds a value that is not a finite number")
     if not _SHORTEST < length < _LONGEST:
         raise InvalidVector("the vector is empty or zero, or too short or too long for single precision")
-
-
-def _squared(values: Any) -> float:  # Any: a sequence of numbers, or an array of them, which is a hundred times quicker
-    if hasattr(values, "astype"):
-        wide = values.astype("float64")
-        return float(wide.dot(wide))
-    return float(sum(map(mul, values, values)))
 
 
 def as_utc(value: datetime) -> datetime:

@@ -3,10 +3,12 @@
 Owns what becomes of a text that is too short, too long, refused, or was embedded by another model.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeGuard
 
-from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Value, Vector, VectorSpace
+from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Select, Value, Vector, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.moves import new_node, transition
@@ -34,6 +36,8 @@ _PAUSE = 5.0
 _MOST_AT_ONCE = 1024
 _REQUESTS_AT_ONCE = 4
 _PAGE = 1000
+# How often to look for texts that another process has linked, while there was none yet.
+_LOOK = 1.0
 
 
 class EmbedTexts:
@@ -102,6 +106,49 @@ class EmbedTexts:
                 ),
             ],
         )
+
+
+class EmbedLater:
+    """Embedding in a graph whose space is known already: the model is loaded when the first text waits for it."""
+
+    stage = EMBED
+    labels: Sequence[str] = TEXTS
+    runners = EmbedTexts.runners
+
+    def __init__(self, store: Store, tally: Tally, load: Callable[[], Awaitable[EmbedTexts | None]]) -> None:
+        self._store = store
+        self._tally = tally
+        self._load = load
+        self._step: EmbedTexts | None = None
+        self._turn = asyncio.Lock()
+        self._seen = -1
+        self._look_at = 0.0
+        self.limit = _MOST_AT_ONCE
+
+    async def is_ready(self) -> bool:
+        async with self._turn:
+            if self._step is None and await self._is_anything_waiting() and (step := await self._load()):
+                self._step, self.limit = step, step.limit
+        return self._step is not None
+
+    async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
+        return await self._step.work(nodes) if self._step else ()
+
+    def fence(self) -> Fence | None:
+        return None
+
+    async def done(self, results: Sequence[Result]) -> None:
+        if self._step:
+            await self._step.done(results)
+
+    async def undone(self) -> None: ...
+
+    async def _is_anything_waiting(self) -> bool:
+        """Looks when this process has linked something, and now and then for what others have."""
+        if self._seen == self._tally.linked and time.monotonic() < self._look_at:
+            return False
+        self._seen, self._look_at = self._tally.linked, time.monotonic() + _LOOK
+        return bool(await self._store.nodes(Select(labels=TEXTS, states=[EMBED.waiting.value], limit=1)))
 
 
 class SkipTexts:

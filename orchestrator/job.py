@@ -17,7 +17,7 @@ from graph_stores.errors import Misuse
 from graph_stores.model import VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.checks import problems
-from orchestrator.embed import EmbedTexts, SkipTexts, send_back_what_another_model_made
+from orchestrator.embed import EmbedLater, EmbedTexts, SkipTexts, send_back_what_another_model_made
 from orchestrator.files.elsewhere import stranded
 from orchestrator.files.ingestion import Ingestion
 from orchestrator.files.roots import KIND as FILES
@@ -152,10 +152,10 @@ class Job:
         return Report(
             tally=self.tally,
             seconds=time.monotonic() - began,
-            standing=await read_standing(self._store),
+            standing=await through_outages(partial(read_standing, self._store), self._say),
             stopped=not finished,
             left_out=self._files.left_out,
-            runs=await self._its_runs(),
+            runs=await through_outages(self._its_runs, self._say),
         )
 
     async def _its_runs(self) -> list[Run]:
@@ -177,9 +177,10 @@ class Job:
     async def _steps(self, stack: contextlib.AsyncExitStack) -> list[Step]:
         """Whatever can fail to start does so here, before anything is claimed."""
         embeds = EMBED.name in self._plan.stages
-        embedder = await open_embedder(self._plan.embedder) if embeds else None
-        if embedder:
-            stack.push_async_callback(embedder.close)
+        known = await self._store.vector_space() if embeds else None
+        # Where the graph has vectors of this model already, whether it loads is seen when there is a text for it.
+        later = known is not None and name_of(provider=known.provider, model=known.model) == self._plan.embedder.name
+        embedder = await self._opened(stack) if embeds and not later else None
         self._worker = Worker(
             self._lifecycle, [], say=self._say, lease_seconds=self._plan.lease_seconds, owner=self._owner
         )
@@ -193,18 +194,31 @@ class Job:
         steps += [step for step in of_runs if does(self._plan.stages, step)]
         if not embeds:
             return steps
-        await self._enter_space(embedder)
+        if later and known:
+            await self._enter_space(known, known)
+            return [*steps, EmbedLater(self._store, self.tally, partial(self._load, stack))]
         if embedder is None:
             return [*steps, SkipTexts()]
+        return [*steps, await self._embedding(stack, embedder)]
+
+    async def _opened(self, stack: contextlib.AsyncExitStack) -> Embedder | None:
+        embedder = await open_embedder(self._plan.embedder)
+        if embedder:
+            stack.push_async_callback(embedder.close)
+        return embedder
+
+    async def _load(self, stack: contextlib.AsyncExitStack) -> EmbedTexts | None:
+        embedder = await self._unless_stopped(self._opened(stack))
+        return await self._embedding(stack, embedder) if embedder else None
+
+    async def _embedding(self, stack: contextlib.AsyncExitStack, embedder: Embedder) -> EmbedTexts:
+        space = VectorSpace(provider=embedder.provider, model=embedder.model, dimension=embedder.dimension)
+        await self._enter_space(space, await self._store.vector_space())
         cache = await VectorCache.open(_cache_path(self._own))
         stack.push_async_callback(cache.close)
-        return [*steps, EmbedTexts(Texts(embedder, cache), embedder, self.tally)]
+        return EmbedTexts(Texts(embedder, cache), embedder, self.tally)
 
-    async def _enter_space(self, embedder: Embedder | None) -> None:
-        if embedder is None:
-            return
-        space = VectorSpace(provider=embedder.provider, model=embedder.model, dimension=embedder.dimension)
-        found = await self._store.vector_space()
+    async def _enter_space(self, space: VectorSpace, found: VectorSpace | None) -> None:
         if found and found != space and not self._plan.reads:
             name = name_of(provider=found.provider, model=found.model)
             raise Misuse(

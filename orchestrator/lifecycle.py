@@ -136,19 +136,18 @@ class Lifecycle:
 
         Returns how many nodes were moved.
         """
-        labels = [label for label, _ in (await self.store.ask("in-hand")).rows]
-        moved = await self._take_back(labels, lambda row: True, expired=True)
+        if not await self.store.nodes(Select(states=[state.value for state in states.WORKING], limit=1)):
+            return 0  # as a rule
+        moved = await self._take_back(lambda row: True, expired=True)
         if is_gone:
             moved += await self._take_back(
-                labels, lambda row: row.lease is not None and is_gone(row.lease.owner), expired=False
+                lambda row: row.lease is not None and is_gone(row.lease.owner), expired=False
             )
         return moved
 
-    async def _take_back(self, labels: Sequence[str], is_lost: Callable[[NodeRow], bool], *, expired: bool) -> int:
-        if not labels:  # as a rule: then no table is read for it
-            return 0
+    async def _take_back(self, is_lost: Callable[[NodeRow], bool], *, expired: bool) -> int:
         moved = 0
-        page = Select(labels=labels, states=[state.value for state in states.WORKING], expired=expired, limit=_PAGE)
+        page = Select(states=[state.value for state in states.WORKING], expired=expired, limit=_PAGE)
         while rows := await self.store.nodes(page):
             # A server may find a node by the state that it is just leaving, and then tell the new one.
             held = [row for row in rows if row.state in states.WORKING]

@@ -4,4 +4,4 @@ MATCH (a:%source%) WHERE a.uuid = source AND a.projectId = $project
 WITH a, target %[, |v_%property%]%
 MATCH (b:%target%) WHERE b.uuid = target AND b.projectId = $project
 CREATE (a)-[:%type% {%[`%property%`: v_%property%]%}]->(b)
-RETURN a.uuid, b.uuid
+RETURN count(*)

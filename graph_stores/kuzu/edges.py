@@ -29,11 +29,6 @@ class Shape:
     target: str
     columns: tuple[str, ...]
 
-    @classmethod
-    def of(cls, edge: Edge) -> "Shape":
-        columns = tuple(sorted(edge.properties))
-        return cls(type=edge.type, source=edge.source.label, target=edge.target.label, columns=columns)
-
     @property
     def identifiers(self) -> dict[str, str]:
         return {"type": self.type, "source": self.source, "target": self.target}
@@ -46,12 +41,13 @@ class Edges:
     """Nodes that this transaction made, and which therefore have no edges."""
 
     def write(self, edges: Sequence[Edge]) -> None:
-        latest = {(edge.type, edge.source, edge.target): edge for edge in edges}
-        for shape, same in by(latest.values(), Shape.of).items():
+        latest = {(edge.type, *_names(edge)): edge for edge in edges}
+        for kind, same in by(latest.values(), _kind).items():
+            shape = Shape(type=kind[0], source=kind[1], target=kind[2], columns=kind[3])
             self.statements.tables.edge(shape.type, shape.source, shape.target, shape.columns)
             if any(self.statements.prefers_keys(label, len(same)) for label in (shape.source, shape.target)):
                 done = self.statements.one_by_one("edge_one", _rows(same), shape.columns, **shape.identifiers)
-                self._refuse_missing(shape, same, done)
+                self._refuse_missing(shape, same, len(done))
             else:
                 self._write_many(shape, same)
 
@@ -71,7 +67,7 @@ class Edges:
             columns = self.statements.tables.edge(shape.type, shape.source, shape.target, shape.columns)
             types = {**_ENDS, **prefixed_types(columns, shape.columns)}
             done = self.statements.together(name, _rows(edges), types, shape.columns, **shape.identifiers)
-            self._refuse_missing(shape, edges, done)
+            self._refuse_missing(shape, edges, sum(row[0] for row in done))
 
     def _there(self, shape: Shape, sources: Set[str]) -> dict[Ends, list[Value]]:
         """All edges of the sources, with the values that they have now."""
@@ -82,8 +78,8 @@ class Edges:
         rows = self.statements.session.run(text, parameters)
         return {(row[0], row[1]): [restored(value) for value in row[2:]] for row in rows}
 
-    def _refuse_missing(self, shape: Shape, edges: list[Edge], done: Sequence[Sequence[Value]]) -> None:
-        if len(done) < len(edges):
+    def _refuse_missing(self, shape: Shape, edges: list[Edge], done: int) -> None:
+        if done < len(edges):
             for label, uuids in (
                 (shape.source, [edge.source.uuid for edge in edges]),
                 (shape.target, [edge.target.uuid for edge in edges]),
@@ -94,6 +90,15 @@ class Edges:
 
 def _rows(edges: list[Edge]) -> list[dict[str, Value]]:
     return [{"source": edge.source.uuid, "target": edge.target.uuid, **prefixed(edge.properties)} for edge in edges]
+
+
+def _names(edge: Edge) -> tuple[str, str, str, str]:
+    """Plain texts, which are hashed several times faster than what holds them."""
+    return edge.source.label, edge.source.uuid, edge.target.label, edge.target.uuid
+
+
+def _kind(edge: Edge) -> tuple[str, str, str, tuple[str, ...]]:
+    return edge.type, edge.source.label, edge.target.label, tuple(sorted(edge.properties))
 
 
 def _ends(edge: Edge) -> Ends:

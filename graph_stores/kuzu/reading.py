@@ -57,13 +57,19 @@ class Reading:
     def nodes(self, select: Select) -> list[NodeRow]:
         rows: list[NodeRow] = []
         after = select.after or Ref(label="", uuid="")
-        for label in sorted(select.labels or self._engine.tables.labels):
+        for label in self._labels_of(select):
             self._engine.tables.node(label)
             if label < after.label or len(rows) >= select.limit or not self._engine.holds_any(label):
                 continue
             start = after.uuid if label == after.label else ""
             rows += self._nodes_of(label, replace(select, limit=select.limit - len(rows)), start)
         return rows
+
+    def _labels_of(self, select: Select) -> list[str]:
+        if select.labels or select.uuids or not select.states:
+            return sorted(select.labels or self._engine.tables.labels)
+        found = {row[0] for row in self._run("labels_in_states", {"states": list(select.states)})}
+        return sorted(found.intersection(self._engine.tables.labels))
 
     def by_uuid(self, label: str, uuids: Sequence[str]) -> list[NodeRow]:
         return self.nodes(Select(labels=[label], uuids=uuids, limit=len(uuids))) if uuids else []

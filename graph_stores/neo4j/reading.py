@@ -36,12 +36,11 @@ class Reading:
     async def nodes(self, select: Select) -> list[NodeRow]:
         self._schema.shape.check_labels(select.labels)
         after = select.after or Ref(label="", uuid="")
-        labels = sorted(set(select.labels) or self._schema.shape.labels)
         parameters = self._filters(select)
 
         async def page(tx: AsyncManagedTransaction) -> list[NodeRow]:
             rows: list[NodeRow] = []
-            for label in labels:
+            for label in await self._labels_of(tx, select):
                 if label >= after.label and len(rows) < select.limit:
                     text = cypher.render(DIALECT, _form(select), label=label)
                     beyond = after.uuid if label == after.label else ""
@@ -50,6 +49,14 @@ class Reading:
             return rows
 
         return await self._connection.read(page)
+
+    async def _labels_of(self, tx: AsyncManagedTransaction, select: Select) -> list[str]:
+        labels = self._schema.shape.labels
+        if select.labels or select.uuids or not select.states:
+            return sorted(set(select.labels) or labels)
+        asked = {"project": self._project, "states": list(select.states), "shallowest": SHALLOWEST}
+        found = await fetch(tx, cypher.load(DIALECT, "labels_in_states"), **asked)
+        return sorted({each["label"] for each in found}.intersection(labels))
 
     async def progress(self, *, finished: Sequence[str], window: float) -> Progress:
         labels = sorted(self._schema.shape.labels)

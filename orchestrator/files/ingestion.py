@@ -82,6 +82,7 @@ class Ingestion:
         self._linker = LinkFiles(self._lifecycle, worker.owner, self._tally)
         await self._places.look()  # before anything is claimed
         parsing = ParseFiles(self._store, pool, self._tally, parsed=self._linker.expect, places=self._places)
+        self._linker.is_parsing = lambda: parsing.is_busy
         return [parsing, self._linker]
 
     @property

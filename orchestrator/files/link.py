@@ -7,7 +7,7 @@ workers that each see half of a change could both be wrong. Nodes of files vanis
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from graph_stores.errors import HoldLost, TransientStoreError, TransitionConflict
@@ -34,6 +34,8 @@ _PAGE = 500
 _PATIENCE = 3.0
 # How often to look for work without being told of any.
 _LOOK = 1.0
+# For how long to wait for more of what is being parsed: each batch resolves again whatever waited for its names.
+_GATHERING = 2.0
 _DELETED_AT_ONCE = 200
 _DAMAGED = "what was parsed of it cannot be read back: forget it, and ingest it again"
 
@@ -58,10 +60,15 @@ class LinkFiles:
         self._tally = tally
         self._holding: _Holding | None = None
         self._looked = 0.0
+        self._expecting: float | None = None
         self._turn = asyncio.Lock()
         self._in_turn = False
+        self.is_parsing: Callable[[], bool] = lambda: False
+        """Whether this process is about to bring more."""
 
     async def is_ready(self) -> bool:
+        if self._is_gathering():
+            return False
         if self._holding is None and time.monotonic() < self._looked + _LOOK:
             return False
         self._looked = time.monotonic()
@@ -70,6 +77,12 @@ class LinkFiles:
     def expect(self) -> None:
         """There is something to link: look at once."""
         self._looked = 0.0
+        self._expecting = self._expecting or time.monotonic()
+
+    def _is_gathering(self) -> bool:
+        if self._expecting is None or self._tally.parsed - self._tally.linked >= self.limit:
+            return False
+        return time.monotonic() < self._expecting + _GATHERING and self.is_parsing()
 
     async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
         """The turn lasts until what came of it is committed or not: nothing may be removed in between."""
@@ -92,6 +105,7 @@ class LinkFiles:
 
     async def done(self, results: Sequence[Result]) -> None:
         self._end_turn()
+        self._expecting = None
         self._tally.linked += len(results)
         self._settled()
 

@@ -50,6 +50,11 @@ class ParseFiles:
         self._tally = tally
         self._parsed = parsed
         self._places = places or Places(store)
+        self._in_hand = 0
+
+    @property
+    def is_busy(self) -> bool:
+        return self._in_hand > 0
 
     @property
     def away(self) -> Sequence[str]:
@@ -60,6 +65,13 @@ class ParseFiles:
         return True
 
     async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
+        self._in_hand += 1
+        try:
+            return await self._outcomes(nodes)
+        finally:
+            self._in_hand -= 1
+
+    async def _outcomes(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
         taken = _within_memory(nodes)
         if any(_root_of(node) not in self._places.roots for node in taken):
             await self._places.look(at_once=True)
@@ -205,6 +217,8 @@ def _remembered(node: NodeRow, name: str) -> Manifest:
 
 
 def _draft(manifest: Manifest, kept: Mapping[str, _Kept]) -> Manifest:
+    if not kept:  # as they were made
+        return manifest
     pieces = [
         replace(piece, fresh=piece.uuid not in kept or kept[piece.uuid].is_fresh(piece)) for piece in manifest.pieces
     ]

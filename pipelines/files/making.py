@@ -7,8 +7,10 @@ from pathlib import Path, PurePosixPath
 from pipelines.files.content import Content, read_content, unpack
 from pipelines.files.manifest import Manifest, manifest_of
 from pipelines.files.model import CannotRead, Part, file_alias
+from pipelines.sending import quickly_sent
 
 
+@quickly_sent
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     file: str
@@ -21,6 +23,7 @@ class Task:
     """What it held, where it cannot be read at its location; see `pipelines.files.content`."""
 
 
+@quickly_sent
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
     """`modified` and `size` are of the very bytes that were read; None where there was nothing to read."""

@@ -11,10 +11,12 @@ from hashlib import blake2b
 
 from pipelines.files.identity import part_uuid
 from pipelines.files.model import Document, Part, Reference, ReferenceKind
+from pipelines.sending import quickly_sent
 
 _HASH_BYTES = 10
 
 
+@quickly_sent
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """A part in short. `text` changes with what is embedded, `shown` with any property of its node.
@@ -34,6 +36,7 @@ class Piece:
     fresh: bool = True
 
 
+@quickly_sent
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """`skip` is the reason why there is nothing to read in the file."""

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pipelines.sending import quickly_sent
+
 
 class ReferenceKind(StrEnum):
     """The relationship that a reference becomes."""
@@ -20,6 +22,7 @@ class ReferenceKind(StrEnum):
     USE = "CONSUMES"
 
 
+@quickly_sent
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """`wants` are the names it may mean, best first. One that no name fulfils is broken: `shown` is kept of a link."""
@@ -30,6 +33,7 @@ class Reference:
     line: int
 
 
+@quickly_sent
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A piece of a file that becomes a node. `key` names it among those of its label, whatever else changes.

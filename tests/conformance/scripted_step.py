@@ -95,8 +95,9 @@ async def worked(lifecycle: Lifecycle, step: Scripted, *, until: str = "parsed",
     async def all_there() -> bool:
         return set((await states_of(lifecycle.store)).values()) <= {until, "error"}
 
-    async with working(lifecycle, step, **options):
+    async with working(lifecycle, step, **options) as worker:
         await eventually(all_there)
+        await eventually(lambda: idle(worker))  # others can see a commit before its worker hears of it
 
 
 def around(lifecycle: Lifecycle, **calls: Any) -> Lifecycle:

@@ -21,10 +21,10 @@ from graph_stores.errors import (
     TransientStoreError,
     TransitionConflict,
 )
-from graph_stores.kuzu.traits import TRAITS
 from graph_stores.kuzu.errors import TABLE, translate
 from graph_stores.kuzu.frontier import Clock
 from graph_stores.kuzu.store import EmbeddedStore
+from graph_stores.kuzu.traits import TRAITS
 from graph_stores.model import Batch, Edge, Ref, Select
 from orchestrator import states
 from orchestrator.lifecycle import Lifecycle

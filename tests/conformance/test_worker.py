@@ -220,8 +220,9 @@ async def test_an_outage_of_the_store_is_lived_through_and_told_once(
 
     said: list[str] = []
     step = Scripted()
-    async with working(around(lifecycle, **{verb: away}), step, say=said.append):
+    async with working(around(lifecycle, **{verb: away}), step, say=said.append) as at_work:
         await eventually(lambda: everything_is_parsed(store))
+        await eventually(lambda: idle(at_work))
         assert said == [
             "the store does not answer, waiting for it: the server is away",
             "the store answers again",
