@@ -182,13 +182,13 @@ class Worker:
                 await self._rest(pause)
             finally:
                 self._busy -= 1
-            self._worked |= worked
+            if worked:
+                self._worked = True
+                nap = _FIRST_NAP
+                continue
             if self._worked and self.is_idle:
                 self._worked = False
                 self._resting.set()
-            if worked:
-                nap = _FIRST_NAP
-                continue
             await self._doze(nap)
             nap = min(_LONGEST_NAP, nap * 2)
 
