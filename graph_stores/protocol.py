@@ -136,4 +136,24 @@ class Store(Protocol):
 
     def export_edges(self) -> AsyncIterator[ExportedEdge]: ...
 
+    async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
+        """Those of the nodes that are there, as `export_nodes` has them."""
+        ...
+
+    async def restore(
+        self, nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge] = (), *, new: bool = False
+    ) -> None:
+        """Have nodes and edges exactly as they were exported, states and times included; all of it or nothing.
+
+        What is there under the same uuid becomes so; `new` says that nothing is. No state is compared, so this is for
+        graphs that nobody works on: a copy, or a repair.
+        """
+        ...
+
+    async def note(self, name: str) -> str | None:
+        """What was last noted about the project under this name, beside its nodes."""
+        ...
+
+    async def leave_note(self, name: str, text: str) -> None: ...
+
     async def close(self) -> None: ...

@@ -11,6 +11,7 @@ from orchestrator.states import Stage, State
 
 # The labels that also show the expansion vocabulary.
 EXPANDING = frozenset({"Article"})
+LEASE = frozenset({"_leaseOwner", "_leaseToken", "_leaseUntil"})
 CLEAN: Mapping[str, Value] = {"_errorType": None, "_errorClass": None, "_errorMessage": None}
 
 
@@ -106,6 +107,26 @@ def step_forward(node: NodeRow, properties: Mapping[str, Value]) -> Transition:
         marks=Marks(set=properties),
         keeps_lease=True,
     )
+
+
+def is_in_hand(properties: Mapping[str, Value]) -> bool:
+    """Whether a node, by its properties, is being worked on."""
+    return properties.get("_state") in states.WORKING
+
+
+def left_alone(label: str, properties: Mapping[str, Value]) -> dict[str, Value]:
+    """The properties of a node that nobody works on: without a lease, and waiting again if it was in somebody's hands.
+
+    That costs it no try.
+    """
+    kept = {name: value for name, value in properties.items() if name not in LEASE}
+    if is_in_hand(properties):
+        kept |= _set_to(label, states.WORKING[properties["_state"]].waiting)
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def _set_to(label: str, state: State, *, retries_left: bool = True) -> dict[str, Value]:
+    return {"_state": state.value, **_shown(label, state, retries_left=retries_left)}
 
 
 def _shown(label: str, state: State, *, retries_left: bool = True) -> dict[str, Value]:

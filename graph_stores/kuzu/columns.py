@@ -104,7 +104,8 @@ def restored(value: Value) -> Value:
     if isinstance(value, datetime) and value.tzinfo is None:
         return value.replace(tzinfo=UTC)
     if isinstance(value, list):
-        return [restored(item) for item in value]
+        # Vectors are most of what a large graph holds.
+        return value if value and type(value[0]) is float else [restored(item) for item in value]
     if isinstance(value, dict):
         return _restored_object(value)
     return value

@@ -2,7 +2,7 @@
 
 Which of the two may change between any two calls: an owner that ends leaves the file, and a job that comes wants it.
 A read is repeated where that happens during it; a change is not, unless nobody can have heard of it. What only a job
-does (claims, migrations, exports) is refused: a job owns its file.
+does (claims, migrations, exports, copies) is refused: a job owns its file.
 """
 
 import asyncio
@@ -137,6 +137,20 @@ class SharedStore:
 
     def export_edges(self) -> AsyncIterator[ExportedEdge]:
         _refuse("export_edges")
+
+    async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
+        _refuse("exported")
+
+    async def restore(
+        self, nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge] = (), *, new: bool = False
+    ) -> None:
+        _refuse("restore")
+
+    async def note(self, name: str) -> str | None:
+        _refuse("note")
+
+    async def leave_note(self, name: str, text: str) -> None:
+        _refuse("leave_note")
 
     async def close(self) -> None:
         self._closed = True

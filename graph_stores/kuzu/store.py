@@ -24,6 +24,7 @@ from graph_stores.kuzu.holds import Holds
 from graph_stores.kuzu.ownership import Ownership
 from graph_stores.kuzu.queries import Queries
 from graph_stores.kuzu.reading import Reading
+from graph_stores.kuzu.restoring import Restoring
 from graph_stores.kuzu.schema import Schema
 from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.kuzu.stopping import Stoppable
@@ -91,6 +92,7 @@ class EmbeddedStore:
         self._claims = Claims(engine, project, self._frontier, self._reads, clock, ear=self._ear)
         self._vectors = Vectors(engine, project)
         self._queries = Queries(engine, largest=largest_answer)
+        self._restoring = Restoring(engine=engine, project=project)
         self._holds = Holds(clock)
         self._commits = Commits(
             engine,
@@ -226,6 +228,27 @@ class EmbeddedStore:
         for page in await self._read(self._reads.edge_pages):
             for edge in await self._read(lambda page=page: self._reads.exported_edges(page)):  # type: ignore[misc]
                 yield edge
+
+    async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
+        return await self._read(lambda: self._restoring.exported(label, uuids))
+
+    async def restore(
+        self, nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge] = (), *, new: bool = False
+    ) -> None:
+        def work() -> None:
+            try:
+                self._restoring.restore(nodes, edges, new=new)
+            finally:
+                self._frontier.forget()
+            self._commits._checkpoint_if_due()  # noqa: SLF001 it is one of us
+
+        await self._write(work)
+
+    async def note(self, name: str) -> str | None:
+        return await self._read(lambda: self._restoring.note(name))
+
+    async def leave_note(self, name: str, text: str) -> None:
+        await self._write(lambda: self._restoring.leave_note(name, text))
 
     async def close(self) -> None:
         """Finish what is queued, and let go of the graph; goes on also when nobody waits for it any more."""

@@ -27,6 +27,7 @@ from graph_stores.neo4j.connection import DIALECT, Connection
 from graph_stores.neo4j.holds import Holds
 from graph_stores.neo4j.indexes import VectorIndexes
 from graph_stores.neo4j.reading import Reading
+from graph_stores.neo4j.restoring import Restoring
 from graph_stores.neo4j.schema import Schema
 from graph_stores.neo4j.search import Search
 from graph_stores.neo4j.spaces import Spaces
@@ -51,6 +52,7 @@ class Neo4jStore:
         self._holds = Holds(connection, project)
         self._claims = Claims(connection, project, ear=self._ear)
         self._reading = Reading(connection, project, self._schema)
+        self._restoring = Restoring(connection, project, self._schema, self._spaces)
         self._search = Search(connection, project, self._spaces, self._indexes)
 
     async def connect(self) -> None:
@@ -139,6 +141,20 @@ class Neo4jStore:
 
     def export_edges(self) -> AsyncIterator[ExportedEdge]:
         return self._reading.export_edges()
+
+    async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
+        return await self._restoring.exported(label, uuids)
+
+    async def restore(
+        self, nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge] = (), *, new: bool = False
+    ) -> None:
+        await self._restoring.restore(nodes, edges, new=new)
+
+    async def note(self, name: str) -> str | None:
+        return await self._restoring.note(name)
+
+    async def leave_note(self, name: str, text: str) -> None:
+        await self._restoring.leave_note(name, text)
 
     async def close(self) -> None:
         await self._commits.close()

@@ -25,6 +25,7 @@ COMMANDS = (
     "ledger",
     "forget",
     "worker",
+    "copy",
     "init",
     "config",
     "demo",

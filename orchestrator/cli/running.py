@@ -71,7 +71,7 @@ async def _run(
     store = await _store_to_own(session, create=create)
     try:
         if create:
-            await _make_schema(store)
+            await make_schema(store)
         await _bring_ledger_up(session, store)
         if first:
             await first(store)
@@ -120,7 +120,7 @@ async def _store_to_own(session: Session, *, create: bool) -> Store:
             await asyncio.sleep(_PAUSE)
 
 
-async def _make_schema(store: Store) -> None:
+async def make_schema(store: Store) -> None:
     """Where the graph is new, or was killed while it was made; whoever has something in it decides by `init`."""
     status = await store.schema()
     if status.found != status.newest and not await _holds_anything(store, status):

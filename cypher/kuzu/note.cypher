@@ -1,0 +1,1 @@
+MATCH (m:GraphmillMeta) WHERE m.key = $key RETURN m.text

@@ -1,0 +1,5 @@
+UNWIND $rows AS row
+MATCH (n:%label% {uuid: row.uuid})
+WHERE n.projectId = $project
+SET n = row.properties
+RETURN count(*) AS written

@@ -1,0 +1,120 @@
+"""Writes onto a server what was exported from a graph, exactly as it was.
+
+The one way past the compare-and-set of states: for copies of graphs and for repairs, while nobody works on them.
+Whatever is written may be written again, so that no commit needs a marker.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from neo4j import AsyncManagedTransaction
+
+import cypher
+from graph_stores.errors import MissingNode
+from graph_stores.model import ExportedEdge, ExportedNode, Value
+from graph_stores.neo4j.connection import DIALECT, Connection, fetch
+from graph_stores.neo4j.plan import by
+from graph_stores.neo4j.schema import Schema
+from graph_stores.neo4j.spaces import Spaces
+from graph_stores.neo4j.values import plain_properties, sendable_key, sendable_properties, sendable_vector
+from graph_stores.values import checked_name
+
+# Larger lists cost the server more memory and save nothing.
+_CHUNK = 5000
+_VECTOR = "embedding"
+Statement = tuple[str, list[dict[str, Value]]]
+
+
+class Restoring:
+    def __init__(self, connection: Connection, project: str, schema: Schema, spaces: Spaces) -> None:
+        self._connection = connection
+        self._project = project
+        self._schema = schema
+        self._spaces = spaces
+
+    async def restore(self, nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge], *, new: bool) -> None:
+        """In one transaction. With `new`, nodes that are there are left as they are: they are from the same call."""
+        self._schema.shape.check_labels({node.label for node in nodes})
+        self._schema.shape.check_edge_types({edge.type for edge in edges})
+        dimension = (await self._spaces.of_vectors()).dimension if any(map(_vector, nodes)) else 0
+        statements = [*_nodes(nodes, dimension, new=new), *_edges(edges)]
+
+        async def write(tx: AsyncManagedTransaction) -> None:
+            for text, rows in statements:
+                [answer] = await fetch(tx, text, rows=rows, project=self._project)
+                if answer["written"] < len(rows):
+                    raise MissingNode(
+                        f"{len(rows) - answer['written']} of {len(rows)} nodes are of another project than "
+                        f"{self._project}, or missing",
+                        hint="one database holds a uuid once: copy into another one",
+                    )
+
+        if statements:
+            await self._connection.write(write)
+
+    async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
+        self._schema.shape.check_labels([label])
+        text = cypher.render(DIALECT, "exported", label=label)
+        _, rows = await self._connection.answer(text, {"uuids": list(uuids), "project": self._project})
+        return [ExportedNode(label=label, properties=plain_properties(row["properties"])) for row in rows]
+
+    async def note(self, name: str) -> str | None:
+        _, rows = await self._connection.answer(cypher.load(DIALECT, "note"), {"key": self._key(name)})
+        text: str | None = rows[0]["text"] if rows else None
+        return text
+
+    async def leave_note(self, name: str, text: str) -> None:
+        query, key = cypher.load(DIALECT, "set_note"), self._key(name)
+        await self._connection.write(lambda tx: fetch(tx, query, key=key, text=text, project=self._project))
+
+    def _key(self, name: str) -> str:
+        return f"{name}:{self._project}"
+
+
+def _nodes(nodes: Sequence[ExportedNode], dimension: int, *, new: bool) -> Iterator[Statement]:
+    for label, same in by(nodes, lambda node: node.label):
+        rows = [
+            {"uuid": sendable_key(node.properties["uuid"]), "properties": _properties(node.properties)} for node in same
+        ]
+        yield from _chunks("node_restore", rows, label=label)
+        if not new:
+            yield from _chunks("node_replace", rows, label=label)
+        vectors = [
+            {"uuid": node.properties["uuid"], "values": sendable_vector(values, dimension)}
+            for node in same
+            if (values := _vector(node))
+        ]
+        yield from _chunks("vector_set", vectors, label=label)
+
+
+def _edges(edges: Sequence[ExportedEdge]) -> Iterator[Statement]:
+    ordered = sorted(edges, key=lambda edge: (edge.source, edge.target))
+    for (kind, source, target), same in by(ordered, lambda edge: (edge.type, edge.source.label, edge.target.label)):
+        rows = [
+            {
+                "source": edge.source.uuid,
+                "target": edge.target.uuid,
+                "properties": _properties(edge.properties),
+            }
+            for edge in same
+        ]
+        yield from _chunks("edge_restore", rows, type=kind, source=source, target=target)
+
+
+def _chunks(name: str, rows: list[dict[str, Value]], **identifiers: str) -> Iterator[Statement]:
+    text = cypher.render(DIALECT, name, **identifiers)
+    for start in range(0, len(rows), _CHUNK):
+        yield text, rows[start : start + _CHUNK]
+
+
+def _properties(properties: Mapping[str, Value]) -> dict[str, Value]:
+    """Without the vector, which is stored in a form of its own."""
+    return {
+        checked_name(name, "property"): value
+        for name, value in sendable_properties(properties).items()
+        if name != _VECTOR
+    }
+
+
+def _vector(node: ExportedNode) -> Sequence[float] | None:
+    values: Sequence[float] | None = node.properties.get(_VECTOR)
+    return values

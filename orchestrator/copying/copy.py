@@ -1,0 +1,257 @@
+"""The copy itself: writes what the other process reads, goes on where an earlier one was killed, and compares in the end.
+
+A note in the target says what is being copied into it, so that the same command knows its own work from somebody
+else's. Whatever is there already is compared and only what differs is written: a page costs little the second time.
+"""
+
+import asyncio
+import json
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graph_stores import path_of
+from graph_stores.errors import GraphmillError, Misuse
+from graph_stores.model import ExportedEdge, ExportedNode, VectorSpace
+from graph_stores.protocol import Store
+from orchestrator.copying.checksums import Checksums, content_of_node
+from orchestrator.copying.idle import check_idle
+from orchestrator.copying.keys import Keys
+from orchestrator.copying.origin import Beginning, Ending, Kind
+from orchestrator.copying.reading import Origin, reading
+from orchestrator.workers import LABEL as WORKER
+
+_NOTE = "copy"
+_PAGE = 5000
+
+
+class TargetNotEmpty(Misuse):
+    code = "target_not_empty"
+
+
+class SameGraph(Misuse):
+    code = "same_graph"
+
+
+class CopyDiffers(GraphmillError):
+    code = "copy_differs"
+
+
+@dataclass(slots=True)
+class Begun:
+    """How far a copy is. `nodes` of `of_nodes` and `edges` were looked at, `written` ones were not there or other."""
+
+    of_nodes: int = 0
+    nodes: int = 0
+    edges: int = 0
+    written_nodes: int = 0
+    written_edges: int = 0
+    compared: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    origin: Origin
+    target: str
+    checksums: Checksums
+    space: VectorSpace | None
+    begun: Begun
+    in_hand: int
+    seconds: float
+
+    def document(self) -> dict[str, Any]:
+        """The shape that `copy --json` promises."""
+        space = self.space
+        return {
+            "from": self.origin.url,
+            "to": self.target,
+            "projectId": self.origin.project,
+            "nodes": {name: each.document() for name, each in sorted(self.checksums.nodes.items())},
+            "edges": {name: each.document() for name, each in sorted(self.checksums.edges.items())},
+            "written": {"nodes": self.begun.written_nodes, "edges": self.begun.written_edges},
+            "returned": self.in_hand,
+            "vectors": {"provider": space.provider, "model": space.model, "dimension": space.dimension}
+            if space
+            else None,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What the target says of a copy into it."""
+
+    source: str
+    finished: bool
+
+    @classmethod
+    async def read(cls, target: Store) -> "_Note | None":
+        text = await target.note(_NOTE)
+        return cls(**json.loads(text)) if text else None
+
+    async def leave(self, target: Store) -> None:
+        await target.leave_note(_NOTE, json.dumps({"source": self.source, "finished": self.finished}))
+
+
+@dataclass(slots=True, kw_only=True)
+class Copy:
+    """One run of the command. `begun` tells how far it is."""
+
+    origin: Origin
+    target: Store
+    merge: bool = False
+    begun: Begun = field(default_factory=Begun)
+    say: Callable[[str], None] = lambda _: None
+
+    async def run(self) -> Copied:
+        started = time.monotonic()
+        check_apart(self.origin.url, self.target.url)
+        await check_idle(self.target)
+        note = await _Note.read(self.target)
+        occupied = await _is_occupied(self.target)
+        ours = note is not None and note.source == _name(self.origin.url)
+        if occupied and not self.merge and not ours:
+            raise self._not_empty(note)
+        only_compare = occupied and not self.merge and note is not None and note.finished
+        with Keys.open() as keys:
+            async with reading(self.origin, again=note is not None) as messages:
+                space, ending = await self._take(messages, keys, occupied=occupied, write=not only_compare)
+            differences = ending.checksums.differences(await self._found(keys if self.merge else None))
+        if differences and only_compare:
+            raise self._not_empty(note)
+        if differences:
+            raise self._differs(differences)
+        await self._finish(space)
+        seconds = time.monotonic() - started
+        return Copied(
+            origin=self.origin,
+            target=self.target.url,
+            checksums=ending.checksums,
+            space=space,
+            begun=self.begun,
+            in_hand=ending.in_hand,
+            seconds=seconds,
+        )
+
+    async def _take(
+        self, messages: AsyncIterator[tuple[Kind, Any]], keys: Keys, *, occupied: bool, write: bool
+    ) -> tuple[VectorSpace | None, Ending]:
+        space: VectorSpace | None = None
+        async for kind, content in messages:
+            match kind:
+                case Kind.BEGIN:
+                    space = await self._begin(content, occupied=occupied, write=write)
+                case Kind.NODES:
+                    if self.merge:
+                        await asyncio.to_thread(keys.add, content)
+                    if write:
+                        await self._write_nodes(content, new=not occupied)
+                    self.begun.nodes += len(content)
+                case Kind.EDGES:
+                    if self.merge:
+                        await asyncio.to_thread(keys.add, content)
+                    if write and content:
+                        await self.target.restore([], content, new=not occupied)
+                        self.begun.written_edges += len(content)
+                    self.begun.edges += len(content)
+                case Kind.END:
+                    return space, content
+        raise AssertionError("the messages end with the last of them, or with an error")
+
+    async def _begin(self, beginning: Beginning, *, occupied: bool, write: bool) -> VectorSpace | None:
+        self.begun.of_nodes = beginning.nodes
+        there = await self.target.vector_space()
+        if occupied and beginning.space and there not in (None, beginning.space):
+            raise Misuse(
+                f"the vectors in {self.target.url} are of another model than those in {self.origin.url}",
+                hint="embed one of the graphs anew, or copy into a graph of its own",
+            )
+        if write:
+            if beginning.space:
+                await self.target.use_vector_space(beginning.space)
+            await _Note(_name(self.origin.url), finished=False).leave(self.target)
+        return beginning.space
+
+    async def _write_nodes(self, nodes: Sequence[ExportedNode], *, new: bool) -> None:
+        by_label: dict[str, list[ExportedNode]] = defaultdict(list)
+        for node in nodes:
+            by_label[node.label].append(node)
+        for label, same in by_label.items():
+            there: dict[str, bytes] = {}
+            if not new:
+                found = await self.target.exported(label, [node.properties["uuid"] for node in same])
+                there = {node.properties["uuid"]: content_of_node(node) for node in found}
+            absent = [node for node in same if node.properties["uuid"] not in there]
+            changed = [
+                node
+                for node in same
+                if (before := there.get(node.properties["uuid"])) is not None and before != content_of_node(node)
+            ]
+            if absent:
+                await self.target.restore(absent, new=True)
+            if changed:
+                await self.target.restore(changed)
+            self.begun.written_nodes += len(absent) + len(changed)
+
+    async def _found(self, keys: Keys | None) -> Checksums:
+        """What is in the target now; where it held more before, only of what was copied."""
+        checksums = Checksums()
+        portion: list[ExportedNode] = []
+        async for node in self.target.export_nodes():
+            if node.label != WORKER:
+                portion.append(node)
+            if len(portion) >= _PAGE:
+                self._add(portion, checksums.add_node, keys)
+                portion = []
+        self._add(portion, checksums.add_node, keys)
+        some: list[ExportedEdge] = []
+        async for edge in self.target.export_edges():
+            some.append(edge)
+            if len(some) >= _PAGE:
+                self._add(some, checksums.add_edge, keys)
+                some = []
+        self._add(some, checksums.add_edge, keys)
+        return checksums
+
+    def _add(self, items: list[Any], add: Callable[[Any], int], keys: Keys | None) -> None:
+        for each in keys.known(items) if keys else items:
+            add(each)
+        self.begun.compared += len(items)
+
+    async def _finish(self, space: VectorSpace | None) -> None:
+        if space and self.target.capabilities.vector_index:
+            self.say("building the vector index")
+            await self.target.index_vectors()
+        await check_idle(self.target)
+        await _Note(_name(self.origin.url), finished=True).leave(self.target)
+
+    def _not_empty(self, note: _Note | None) -> TargetNotEmpty:
+        of = f", from a copy of {note.source}" if note else ""
+        return TargetNotEmpty(
+            f"project {self.target.project} in {self.target.url} is not empty{of}",
+            hint="copy into another graph, or add --merge to copy over what is there",
+        )
+
+    def _differs(self, differences: Sequence[str]) -> CopyDiffers:
+        return CopyDiffers(
+            f"the copy in {self.target.url} is not the same as {self.origin.url}: it has {'; '.join(differences)}",
+            hint="if the source was changed since the copy was begun, copy it into an empty graph",
+        )
+
+
+def check_apart(source: str, target: str) -> None:
+    if _name(source) == _name(target):
+        raise SameGraph(f"{source} and {target} are the same graph", hint="name two graphs: graphmill copy FROM TO")
+
+
+async def _is_occupied(store: Store) -> bool:
+    counts = (await store.progress(finished=[], window=0.0)).counts
+    return any(each.count for each in counts if each.label != WORKER)
+
+
+def _name(url: str) -> str:
+    """What a graph is called wherever one stands."""
+    path = path_of(url)
+    return f"{url.partition(':')[0]}:{path}" if path else url

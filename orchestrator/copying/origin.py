@@ -1,0 +1,182 @@
+"""The process that reads the graph to be copied: `python -m orchestrator.copying.origin`.
+
+One of its own, because two embedded engines cannot live in one process; and so that one reads while the other writes.
+It is told on its standard input what to read, answers on its standard output, and ends when either is closed.
+"""
+
+import asyncio
+import json
+import os
+import pickle
+import signal
+import sys
+import threading
+from array import array
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from struct import Struct
+from typing import IO, Any, TypeVar
+
+from graph_stores import Credentials, open_store
+from graph_stores.errors import GraphmillError, StoreOwned
+from graph_stores.model import ExportedEdge, ExportedNode, VectorSpace
+from graph_stores.protocol import Store
+from orchestrator.copying.checksums import VECTOR, Checksums
+from orchestrator.copying.idle import check_idle
+from orchestrator.moves import is_in_hand, left_alone
+from orchestrator.workers import LABEL as WORKER
+
+LENGTH = Struct(">Q")
+DEADLINE = 600.0
+# What is in memory at once, in the pipe and on either side of it.
+_MOST_ROWS, _MOST_BYTES = 5000, 8 << 20
+# A reader whose parent was killed may still be letting go of the graph.
+_PATIENCE, _LOOK = 10.0, 0.05
+
+T = TypeVar("T", ExportedNode, ExportedEdge)
+
+
+class Kind(StrEnum):
+    BEGIN = "begin"
+    NODES = "nodes"
+    EDGES = "edges"
+    END = "end"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What is known before the first node; `nodes` may be a few more than there are, as they are counted quickly."""
+
+    space: VectorSpace | None
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """`in_hand` nodes were being worked on, and wait again in the copy."""
+
+    checksums: Checksums
+    in_hand: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """An error, in a form that can be sent."""
+
+    code: str
+    message: str
+    hint: str
+    exit_code: int
+    transient: bool
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):  # the parent decides what they mean
+        signal.signal(number, signal.SIG_IGN)
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    request = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    try:
+        asyncio.run(_serve(request, out))
+    except BrokenPipeError:
+        os._exit(1)
+
+
+def _end_with_the_parent() -> None:
+    sys.stdin.read()
+    os._exit(1)  # nothing is written here, so nothing is to be tidied up
+
+
+async def _serve(request: dict[str, Any], out: IO[bytes]) -> None:
+    try:
+        store = await _opened(request)
+        try:
+            await _read(store, out)
+        finally:
+            await store.close()
+    except GraphmillError as error:
+        _send(
+            out,
+            Kind.FAILED,
+            Failing(
+                code=error.code,
+                message=error.message,
+                hint=error.hint,
+                exit_code=error.exit_code,
+                transient=error.transient,
+            ),
+        )
+
+
+async def _opened(request: dict[str, Any]) -> Store:
+    login = request["login"]
+    credentials = Credentials(user=login[0], password=login[1]) if login else None
+    give_up = asyncio.get_running_loop().time() + _PATIENCE
+    while True:
+        try:
+            return await open_store(
+                request["url"], project=request["project"], credentials=credentials, deadline=DEADLINE
+            )
+        except StoreOwned:
+            if not request["again"] or asyncio.get_running_loop().time() > give_up:
+                raise
+            await asyncio.sleep(_LOOK)
+
+
+async def _read(store: Store, out: IO[bytes]) -> None:
+    await check_idle(store)
+    counts = (await store.progress(finished=[], window=0.0)).counts
+    nodes = sum(each.count for each in counts if each.label != WORKER)
+    _send(out, Kind.BEGIN, Beginning(space=await store.vector_space(), nodes=nodes))
+    checksums, in_hand = Checksums(), 0
+    portion: list[Any] = []
+    size = 0
+    async for node in _nodes(store):
+        in_hand += is_in_hand(node.properties)
+        left = replace(node, properties=left_alone(node.label, node.properties))
+        size += checksums.add_node(left)
+        portion.append(_packed(left))
+        if len(portion) >= _MOST_ROWS or size > _MOST_BYTES:
+            _send(out, Kind.NODES, portion)
+            portion, size = [], 0
+    _send(out, Kind.NODES, portion)
+    portion, size = [], 0
+    async for edge in store.export_edges():
+        size += checksums.add_edge(edge)
+        portion.append(edge)
+        if len(portion) >= _MOST_ROWS or size > _MOST_BYTES:
+            _send(out, Kind.EDGES, portion)
+            portion, size = [], 0
+    _send(out, Kind.EDGES, portion)
+    await check_idle(store)
+    _send(out, Kind.END, Ending(checksums=checksums, in_hand=in_hand))
+
+
+async def _nodes(store: Store) -> AsyncIterator[ExportedNode]:
+    """All but who worked on that graph, which says nothing about the other one."""
+    async for node in store.export_nodes():
+        if node.label != WORKER:
+            yield node
+
+
+def _packed(node: ExportedNode) -> ExportedNode:
+    if VECTOR not in node.properties:
+        return node
+    return replace(node, properties={**node.properties, VECTOR: array("f", node.properties[VECTOR])})
+
+
+def _send(out: IO[bytes], kind: Kind, content: object) -> None:
+    body = pickle.dumps((kind.value, content), protocol=pickle.HIGHEST_PROTOCOL)
+    out.write(LENGTH.pack(len(body)))
+    out.write(body)
+    out.flush()
+
+
+if __name__ == "__main__":
+    # Under the name by which the other side knows the module: what is sent is pickled by it.
+    from orchestrator.copying.origin import main as named
+
+    named()
