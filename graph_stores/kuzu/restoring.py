@@ -107,7 +107,8 @@ class _Writing(Statements):
             return
         types = self.tables.node(label, {name for node in nodes for name in node.properties})
         names = tuple(sorted(types.keys() - _KEY.keys()))
-        rows = [{"uuid": _uuid(node), **prefixed({name: node.properties.get(name) for name in names})} for node in nodes]
+        values = [{name: node.properties.get(name) for name in names} for node in nodes]
+        rows = [{"uuid": _uuid(node), **prefixed(each)} for node, each in zip(nodes, values, strict=True)]
         done = self.together("update_many", rows, {**_KEY, **prefixed_types(types, names)}, names, label=label)
         if missing := {_uuid(node) for node in nodes} - {row[0] for row in done}:
             raise MissingNode(

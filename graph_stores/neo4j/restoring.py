@@ -64,7 +64,7 @@ class Restoring:
 
     async def leave_note(self, name: str, text: str) -> None:
         query, key = cypher.load(DIALECT, "set_note"), self._key(name)
-        await self._connection.write(lambda tx: fetch(tx, query, key=key, text=text, project=self._project))
+        await self._connection.write(lambda tx: fetch(tx, query, key=key, note=text, project=self._project))
 
     def _key(self, name: str) -> str:
         return f"{name}:{self._project}"

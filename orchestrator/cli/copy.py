@@ -45,7 +45,7 @@ def _told(copied: "Copied") -> list[str]:
     if begun.written_nodes < nodes:
         lines.append(f"{_count(nodes - begun.written_nodes, 'node')} had been there already")
     if copied.in_hand:
-        lines.append(f"{_count(copied.in_hand, 'node')} had been in somebody's hands, and wait{_s(copied.in_hand)} again")
+        lines.append(f"{_count(copied.in_hand, 'node')} had been in somebody's hands: in the copy they wait")
     lines += [
         "verified: counts and checksums of every label and relationship agree",
         f"next: graphmill --store {printable(copied.target)} --project {printable(copied.origin.project)} status",
@@ -55,7 +55,3 @@ def _told(copied: "Copied") -> list[str]:
 
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def _s(number: int) -> str:
-    return "s" if number == 1 else ""

@@ -1,4 +1,4 @@
-"""The copy itself: writes what the other process reads, goes on where an earlier one was killed, and compares in the end.
+"""The copy itself: writes what the other process reads, goes on where an earlier one was killed, and compares both.
 
 A note in the target says what is being copied into it, so that the same command knows its own work from somebody
 else's. Whatever is there already is compared and only what differs is written: a page costs little the second time.
@@ -79,7 +79,7 @@ class Copied:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Note:
     """What the target says of a copy into it."""
 
@@ -152,7 +152,7 @@ class Copy:
                 case Kind.EDGES:
                     if self.merge:
                         await asyncio.to_thread(keys.add, content)
-                    if write and content:
+                    if write:
                         await self.target.restore([], content, new=not occupied)
                         self.begun.written_edges += len(content)
                     self.begun.edges += len(content)
@@ -171,7 +171,7 @@ class Copy:
         if write:
             if beginning.space:
                 await self.target.use_vector_space(beginning.space)
-            await _Note(_name(self.origin.url), finished=False).leave(self.target)
+            await _Note(source=_name(self.origin.url), finished=False).leave(self.target)
         return beginning.space
 
     async def _write_nodes(self, nodes: Sequence[ExportedNode], *, new: bool) -> None:
@@ -225,7 +225,7 @@ class Copy:
             self.say("building the vector index")
             await self.target.index_vectors()
         await check_idle(self.target)
-        await _Note(_name(self.origin.url), finished=True).leave(self.target)
+        await _Note(source=_name(self.origin.url), finished=True).leave(self.target)
 
     def _not_empty(self, note: _Note | None) -> TargetNotEmpty:
         of = f", from a copy of {note.source}" if note else ""

@@ -50,7 +50,7 @@ class Keys:
 
 def _key(item: ExportedNode | ExportedEdge) -> bytes:
     if isinstance(item, ExportedNode):
-        parts = ("node", item.label, str(item.properties["uuid"]))
+        parts: tuple[str, ...] = ("node", item.label, str(item.properties["uuid"]))
     else:
         source, target = item.source, item.target
         parts = ("edge", item.type, source.label, source.uuid, target.label, target.uuid)

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from struct import Struct
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 from graph_stores import Credentials, open_store
 from graph_stores.errors import GraphmillError, StoreOwned
@@ -33,8 +33,6 @@ DEADLINE = 600.0
 _MOST_ROWS, _MOST_BYTES = 5000, 8 << 20
 # A reader whose parent was killed may still be letting go of the graph.
 _PATIENCE, _LOOK = 10.0, 0.05
-
-T = TypeVar("T", ExportedNode, ExportedEdge)
 
 
 class Kind(StrEnum):
@@ -65,22 +63,21 @@ class Ending:
 class Failing:
     """An error, in a form that can be sent."""
 
-    code: str
+    kind: str
     message: str
     hint: str
-    exit_code: int
-    transient: bool
 
 
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # the parent decides what they mean
         signal.signal(number, signal.SIG_IGN)
-    out = os.fdopen(os.dup(1), "wb")
+    line = os.dup(1)
     os.dup2(2, 1)  # whatever a library prints is no answer
     request = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     try:
-        asyncio.run(_serve(request, out))
+        with os.fdopen(line, "wb") as out:
+            asyncio.run(_serve(request, out))
     except BrokenPipeError:
         os._exit(1)
 
@@ -98,17 +95,7 @@ async def _serve(request: dict[str, Any], out: IO[bytes]) -> None:
         finally:
             await store.close()
     except GraphmillError as error:
-        _send(
-            out,
-            Kind.FAILED,
-            Failing(
-                code=error.code,
-                message=error.message,
-                hint=error.hint,
-                exit_code=error.exit_code,
-                transient=error.transient,
-            ),
-        )
+        _send(out, Kind.FAILED, Failing(kind=type(error).__name__, message=error.message, hint=error.hint))
 
 
 async def _opened(request: dict[str, Any]) -> Store:
@@ -132,27 +119,38 @@ async def _read(store: Store, out: IO[bytes]) -> None:
     nodes = sum(each.count for each in counts if each.label != WORKER)
     _send(out, Kind.BEGIN, Beginning(space=await store.vector_space(), nodes=nodes))
     checksums, in_hand = Checksums(), 0
-    portion: list[Any] = []
-    size = 0
+    nodes_out, edges_out = _Portions(out, Kind.NODES), _Portions(out, Kind.EDGES)
     async for node in _nodes(store):
         in_hand += is_in_hand(node.properties)
         left = replace(node, properties=left_alone(node.label, node.properties))
-        size += checksums.add_node(left)
-        portion.append(_packed(left))
-        if len(portion) >= _MOST_ROWS or size > _MOST_BYTES:
-            _send(out, Kind.NODES, portion)
-            portion, size = [], 0
-    _send(out, Kind.NODES, portion)
-    portion, size = [], 0
+        nodes_out.add(_packed(left), checksums.add_node(left))
+    nodes_out.send()
     async for edge in store.export_edges():
-        size += checksums.add_edge(edge)
-        portion.append(edge)
-        if len(portion) >= _MOST_ROWS or size > _MOST_BYTES:
-            _send(out, Kind.EDGES, portion)
-            portion, size = [], 0
-    _send(out, Kind.EDGES, portion)
+        edges_out.add(edge, checksums.add_edge(edge))
+    edges_out.send()
     await check_idle(store)
     _send(out, Kind.END, Ending(checksums=checksums, in_hand=in_hand))
+
+
+class _Portions:
+    """Collects what is to be sent together: bounded by number and by size."""
+
+    def __init__(self, out: IO[bytes], kind: Kind) -> None:
+        self._out = out
+        self._kind = kind
+        self._items: list[ExportedNode | ExportedEdge] = []
+        self._size = 0
+
+    def add(self, item: ExportedNode | ExportedEdge, size: int) -> None:
+        self._items.append(item)
+        self._size += size
+        if len(self._items) >= _MOST_ROWS or self._size > _MOST_BYTES:
+            self.send()
+
+    def send(self) -> None:
+        if self._items:
+            _send(self._out, self._kind, self._items)
+        self._items, self._size = [], 0
 
 
 async def _nodes(store: Store) -> AsyncIterator[ExportedNode]:

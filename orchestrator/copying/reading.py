@@ -4,7 +4,7 @@ import asyncio
 import json
 import pickle
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -79,7 +79,12 @@ async def _messages(stream: asyncio.StreamReader) -> AsyncIterator[tuple[Kind, A
 
 
 def _error(failing: Failing) -> GraphmillError:
-    attributes = {"code": failing.code, "exit_code": failing.exit_code, "transient": failing.transient}
-    kind = type("OfTheSource", (GraphmillError,), attributes)
-    error: GraphmillError = kind(failing.message, hint=failing.hint)
-    return error
+    """In the type that it had, as far as this process knows it."""
+    kind = next((each for each in _kinds(GraphmillError) if each.__name__ == failing.kind), PermanentStoreError)
+    return kind(failing.message, hint=failing.hint)
+
+
+def _kinds(root: type[GraphmillError]) -> Iterator[type[GraphmillError]]:
+    for kind in root.__subclasses__():
+        yield kind
+        yield from _kinds(kind)

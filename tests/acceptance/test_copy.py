@@ -1,0 +1,164 @@
+"""`graphmill copy`: another engine through the command line, every kind of refusal, signals, and kill -9 all the way."""
+
+import asyncio
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from graph_stores import open_store
+from graph_stores.model import ExportedNode
+from graph_stores.protocol import Store
+from tests.conformance.examples import Picture, picture
+from tests.conformance.exports import SPACE, random_edges, random_nodes
+from tests.conftest import Neo4jAccess
+
+from .conftest import Cli, Outcome
+from .jobs import eventually
+
+PROJECT = "default"
+EXPORT = """
+import asyncio, pickle, sys
+from graph_stores import open_store
+from tests.conformance.examples import picture
+async def main():
+    store = await open_store(sys.argv[1], project="default")
+    pickle.dump(await picture(store), open(sys.argv[2], "wb"))
+    await store.close()
+asyncio.run(main())
+"""
+
+
+async def _grow(url: str, nodes: int) -> Picture:
+    store = await open_store(url, project=PROJECT, create=True)
+    await store.migrate()
+    await store.use_vector_space(SPACE)
+    random = Random(5)
+    made = random_nodes(PROJECT, random, nodes)
+    await store.restore([_short(node) for node in made], random_edges(made, random, nodes), new=True)
+    before = await picture(store)
+    await store.close()
+    return before
+
+
+def _short(node: ExportedNode) -> ExportedNode:
+    """Most of a large graph is not made of the longest texts."""
+    kept = {name: value for name, value in node.properties.items() if not isinstance(value, str) or len(value) < 1000}
+    return ExportedNode(label=node.label, properties=kept)
+
+
+def grown(cli: Cli, nodes: int = 5) -> Picture:
+    return asyncio.run(_grow(f"kuzu:{cli.folder / 'graph.kuzu'}", nodes))
+
+
+def picture_of(url: str) -> Picture:
+    async def look() -> Picture:
+        store: Store = await open_store(url, project=PROJECT)
+        try:
+            return await picture(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(look())
+
+
+def done(outcome: Outcome) -> Outcome:
+    assert outcome.code == 0, outcome.err
+    assert "Traceback" not in outcome.err
+    return outcome
+
+
+def test_a_graph_moves_to_the_successor_of_its_engine_and_back(cli: Cli) -> None:
+    import pickle
+
+    before = grown(cli)
+    there = done(cli("copy", "kuzu:./graph.kuzu", "ladybug:./graph.lbug", "--json")).json
+    assert set(there) == {
+        "from", "to", "projectId", "nodes", "edges", "written", "returned", "vectors", "seconds",
+    }  # fmt: skip
+    assert there["nodes"]["File"]["count"] == 5
+    assert there["vectors"] == {"provider": SPACE.provider, "model": SPACE.model, "dimension": SPACE.dimension}
+    cli.python(EXPORT, "ladybug:./graph.lbug", "picture")
+    assert pickle.loads((cli.folder / "picture").read_bytes()) == before
+    back = done(cli("copy", "ladybug:./graph.lbug", "kuzu:./back.kuzu"))
+    assert back.out.splitlines()[1:] == [
+        "verified: counts and checksums of every label and relationship agree",
+        "next: graphmill --store kuzu:./back.kuzu --project default status",
+    ]
+    assert picture_of(f"kuzu:{cli.folder / 'back.kuzu'}") == before
+
+
+def test_what_cannot_be_copied_is_told_and_changes_nothing(filled: Cli) -> None:
+    cli = filled
+    cli.refused("copy", "kuzu:./graph.kuzu", "kuzu:graph.kuzu", code="same_graph", exit_code=2)
+    cli.refused("copy", "kuzu:./nowhere", "kuzu:./b.kuzu", code="store_not_found")
+    cli.refused("copy", "kuzzu:./nowhere", "kuzu:./b.kuzu", code="unknown_scheme", exit_code=2)
+    done(cli("init", "--store", "kuzu:./other.kuzu"))
+    cli.seed("kuzu:./other.kuzu")
+    before = picture_of(f"kuzu:{cli.folder / 'other.kuzu'}")
+    cli.refused("copy", "kuzu:./graph.kuzu", "kuzu:./other.kuzu", code="target_not_empty", exit_code=2)
+    assert picture_of(f"kuzu:{cli.folder / 'other.kuzu'}") == before
+    told = done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu"))
+    assert "2 nodes had been in somebody's hands: in the copy they wait" in told.out
+    assert json.loads(cli("status", "--store", "kuzu:./copy.kuzu", "--json").out)["in_flight"] == 0
+
+
+def test_a_copy_onto_a_server_is_searched_there(cli: Cli, neo4j_server: Neo4jAccess) -> None:
+    before = grown(cli)
+    login = {"NEO4J_USERNAME": neo4j_server.user, "NEO4J_PASSWORD": neo4j_server.password}
+    try:
+        done(cli("copy", "kuzu:./graph.kuzu", neo4j_server.uri, env=login))
+        done(cli("copy", neo4j_server.uri, "kuzu:./back.kuzu", env=login))
+        assert picture_of(f"kuzu:{cli.folder / 'back.kuzu'}") == before
+        indexes = cli("query", "--store", neo4j_server.uri, "SHOW VECTOR INDEXES YIELD name", "--json", env=login).json
+        assert indexes
+    finally:
+        wipe = "MATCH (n) WHERE n.projectId = $project DETACH DELETE n"
+        done(cli("query", "--store", neo4j_server.uri, "--write", wipe, env=login))
+
+
+def _size(path: Path) -> int:
+    return sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*") if each.is_file())
+
+
+def _kills(cli: Cli, count: int) -> Iterator[float]:
+    """Shares of what an undisturbed copy writes: at each of them one is killed."""
+    for number in range(count):
+        yield (number + 1) / (count + 1)
+
+
+@pytest.mark.parametrize("kills", [7, pytest.param(60, marks=pytest.mark.soak)])
+def test_kill_9_anywhere_and_the_same_command_goes_on_to_the_same_graph(cli: Cli, kills: int) -> None:
+    before = grown(cli, nodes=500)
+    undisturbed = done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./whole.kuzu", "--json")).json
+    whole, target = cli.folder / "whole.kuzu", cli.folder / "copy.kuzu"
+    command = cli.command("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu", "--json")
+    killed = 0
+    for share in _kills(cli, kills):
+        process = subprocess.Popen(
+            command, cwd=cli.folder, env=cli.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wanted = share * whole.stat().st_size
+        eventually(lambda: _size(target) >= wanted or process.poll() is not None, "the copy grows")  # noqa: B023
+        process.kill()
+        process.wait()
+        killed += process.returncode == -signal.SIGKILL
+    ended = done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu", "--json")).json
+    assert killed >= kills - 2
+    assert (ended["nodes"], ended["edges"]) == (undisturbed["nodes"], undisturbed["edges"])
+    assert picture_of(f"kuzu:{target}") == before
+
+
+def test_a_signal_ends_a_copy_well_and_the_same_command_goes_on(cli: Cli) -> None:
+    before = grown(cli, nodes=200)
+    process = cli.start("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu")
+    eventually(lambda: (cli.folder / "copy.kuzu").exists() or process.poll() is not None, "the copy begins")
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.splitlines()[-1]) == (143, "stopped: the same command goes on from here")
+    done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu"))
+    assert picture_of(f"kuzu:{cli.folder / 'copy.kuzu'}") == before
