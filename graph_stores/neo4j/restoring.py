@@ -108,11 +108,8 @@ def _chunks(name: str, rows: list[dict[str, Value]], **identifiers: str) -> Iter
 
 def _properties(properties: Mapping[str, Value]) -> dict[str, Value]:
     """Without the vector, which is stored in a form of its own."""
-    return {
-        checked_name(name, "property"): value
-        for name, value in sendable_properties(properties).items()
-        if name != _VECTOR
-    }
+    others = {checked_name(name, "property"): value for name, value in properties.items() if name != _VECTOR}
+    return sendable_properties(others)
 
 
 def _vector(node: ExportedNode) -> Sequence[float] | None:
