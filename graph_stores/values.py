@@ -8,8 +8,8 @@ from cypher import is_identifier
 from graph_stores.errors import InvalidIdentifier, InvalidVector, Misuse
 from graph_stores.model import OWNED, Batch, Ref, Value
 
-# Beyond these a squared length is zero or infinite in single precision.
-_SHORTEST, _LONGEST = 1e-37, 1e37
+# Beyond these a vector's squared length is zero or infinite in single precision.
+SHORTEST, LONGEST = 1e-37, 1e37
 _BEYOND = 2**63
 
 
@@ -105,7 +105,7 @@ def check_vector(values: Sequence[float], dimension: int | None = None) -> None:
     length = root * root
     if not math.isfinite(length):
         raise InvalidVector("the vector holds a value that is not a finite number")
-    if not _SHORTEST < length < _LONGEST:
+    if not SHORTEST < length < LONGEST:
         raise InvalidVector("the vector is empty or zero, or too short or too long for single precision")
 
 

@@ -4,125 +4,48 @@ Owns the list of checks and what a person can do about each. Looks at the graph 
 nothing.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import Any
 
-from graph_stores.model import Value
 from graph_stores.protocol import Store
+from orchestrator import contents
+from orchestrator.checking import Check, Example, Problem, Verdict, asking, problem_of
+from orchestrator.contents import EMBED_ANEW
 from orchestrator.paging import paged
 from orchestrator.runs.course import PLANNED_ANEW
 from orchestrator.states import AT_REST, OUTCOMES, WORKING, State, expansion_state
 
 _PAGE = 10_000
 _SHOWN = 3
-_READ_ANEW = "remove them with graphmill query --write, then forget their source and read it again"
-_EMBED_ANEW = "set their _state to linked with graphmill query --write, then: graphmill worker --drain"
-_RUN_ANEW = "read the source again: the next run compares everything with what there is"
+_MEND = "mend them: graphmill verify --repair"
+_READ_ANEW = "have their source read again: graphmill verify --repair, then graphmill worker --drain"
+_RUN_ANEW = "graphmill verify --repair, then read the source again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    label: str
-    uuid: str
-    found: str
-
-    def document(self) -> dict[str, str]:
-        return {"label": self.label, "uuid": self.uuid, "found": self.found}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """One check that does not hold: how many nodes are against it, and the first of them."""
-
-    check: str
-    about: str
-    count: int
-    examples: Sequence[Example]
-    hint: str
-
-    def document(self) -> dict[str, Any]:
-        """The shape that `verify --json` promises."""
-        return {
-            "check": self.check,
-            "count": self.count,
-            "examples": [example.document() for example in self.examples],
-            "hint": self.hint,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    checked: int
-    problems: Sequence[Problem]
-
-    def document(self) -> dict[str, Any]:
-        return {"checked": self.checked, "problems": [problem.document() for problem in self.problems]}
-
-
-Find = Callable[[Store], AsyncIterator[Example]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """`about` says what is wrong with the nodes that `find` finds."""
-
-    name: str
-    about: str
-    hint: str
-    find: Find
-
-
-async def verify(store: Store) -> Verdict:
-    found = await problems(store)
+async def verify(store: Store, checks: Sequence[Check] | None = None) -> Verdict:
+    """The verdict of all checks, or of these."""
+    found = await problems(store, checks=checks)
     progress = await store.progress(finished=[], window=0.0)
     return Verdict(checked=sum(each.count for each in progress.counts), problems=found)
 
 
-async def problems(store: Store, *, examples: int = _SHOWN) -> list[Problem]:
+async def problems(store: Store, *, examples: int = _SHOWN, checks: Sequence[Check] | None = None) -> list[Problem]:
     """Everything that does not hold, empty in a healthy graph; of each kind so many nodes are named."""
-    return [problem for check in CHECKS if (problem := await _problem(store, check, examples))]
-
-
-async def _problem(store: Store, check: Check, examples: int) -> Problem | None:
-    first = await _against(store, check)
-    # A server reads one property of a node before somebody's commit and the next one after it. What is really wrong is
-    # so a moment later too.
-    again = await _against(store, check) if first else {}
-    found = [again[uuid] for uuid in sorted(first.keys() & again.keys())]
-    if not found:
-        return None
-    return Problem(check=check.name, about=check.about, count=len(found), examples=found[:examples], hint=check.hint)
-
-
-async def _against(store: Store, check: Check) -> dict[str, Example]:
-    return {example.uuid: example async for example in check.find(store)}
-
-
-def _asking(*questions: str, **parameters: Value) -> Find:
-    """The answers to one or more questions, each of uuid, label and what was found."""
-    return partial(_answers, questions=[f"check-{question}" for question in questions], parameters=parameters)
-
-
-async def _answers(store: Store, questions: Sequence[str], parameters: Mapping[str, Value]) -> AsyncIterator[Example]:
-    for question in questions:
-        async for rows in paged(store, question, limit=_PAGE, **parameters):
-            for uuid, label, found in rows:
-                yield Example(label=label, uuid=uuid, found=found or "")
+    asked = CHECKS if checks is None else checks
+    return [problem for check in asked if (problem := await problem_of(store, check, examples=examples))]
 
 
 async def _without_vector(store: Store) -> AsyncIterator[Example]:
     # Where there is no space there may be no such property, and an engine refuses to be asked for it.
     question = "vectorless" if await store.vector_space() else "spaceless"
-    async for example in _asking(question)(store):
+    async for example in asking(question)(store):
         yield example
 
 
 async def _of_another_space(store: Store) -> AsyncIterator[Example]:
     if space := await store.vector_space():
-        async for example in _asking("foreign-vectors", provider=space.provider, model=space.model)(store):
+        async for example in asking("foreign-vectors", provider=space.provider, model=space.model)(store):
             yield example
 
 
@@ -179,7 +102,7 @@ def _order(mark: _Watermark) -> tuple[datetime, datetime]:
 async def _outcomes(store: Store) -> AsyncIterator[Example]:
     for label, question in (("IngestionRun", "outcomes-of-runs"), ("Partition", "outcomes-of-partitions")):
         words = _shown_as({state: [word] for state, word in OUTCOMES[label].items()})
-        async for example in _asking(question, shown=words)(store):
+        async for example in asking(question, shown=words)(store):
             yield example
 
 
@@ -200,81 +123,81 @@ CHECKS = (
     Check(
         name="state",
         about="are in no state that graphmill knows",
-        hint=f"give them one of {', '.join(_STATES)} with graphmill query --write, or remove them",
-        find=_asking("states", states=_STATES),
+        hint=_MEND,
+        find=asking("states", states=_STATES),
     ),
     Check(
         name="idle-lease",
         about="have a lease although nobody works on them",
-        hint="set their _leaseOwner, _leaseToken and _leaseUntil to null with graphmill query --write",
-        find=_asking("idle-leases", working=_WORKING),
+        hint=_MEND,
+        find=asking("idle-leases", working=_WORKING),
     ),
     Check(
         name="missing-lease",
         about="are being worked on by nobody",
-        hint="set their _state back to pending, parsed or linked with graphmill query --write",
-        find=_asking("unheld", working=_WORKING),
+        hint=_MEND,
+        find=asking("unheld", working=_WORKING),
     ),
     Check(
         name="lone-part",
         about="are parts of nothing",
         hint=_READ_ANEW,
-        find=_asking("lone-texts", "lone-scopes", "lone-sections", "lone-chunks"),
+        find=asking("lone-texts", "lone-scopes", "lone-sections", "lone-chunks"),
     ),
-    Check(name="lone-file", about="are in no folder", hint=_READ_ANEW, find=_asking("lone-files")),
-    Check(name="missing-vector", about="are ready without a vector", hint=_EMBED_ANEW, find=_without_vector),
+    Check(name="lone-file", about="are in no folder", hint=_READ_ANEW, find=asking("lone-files")),
+    Check(name="missing-vector", about="are ready without a vector", hint=EMBED_ANEW, find=_without_vector),
     Check(
         name="foreign-vector",
         about="are ready with a vector of another model than the graph's",
-        hint=_EMBED_ANEW,
+        hint=EMBED_ANEW,
         find=_of_another_space,
     ),
     Check(
         name="missing-hash",
         about="are ready without the hash of the text that was embedded",
-        hint=_EMBED_ANEW,
-        find=_asking("unhashed"),
+        hint=EMBED_ANEW,
+        find=asking("unhashed"),
     ),
     Check(
         name="unsettled",
         about="are ready although a part of them is not",
-        hint="let the work be finished: graphmill worker --drain",
-        find=_asking("unsettled-files", "unsettled-articles", resting=_RESTING),
+        hint="graphmill verify --repair, then let the work be finished: graphmill worker --drain",
+        find=asking("unsettled-files", "unsettled-articles", resting=_RESTING),
     ),
     Check(
         name="twin",
         about="are there more than once",
         hint=_READ_ANEW,
-        find=_asking("twin-files", "twin-articles"),
+        find=asking("twin-files", "twin-articles"),
     ),
     Check(
         name="expansion-state",
         about="have an expansion_state that is not what their _state is shown as",
-        hint="read them again: graphmill query --write to set their _state to pending, then graphmill worker --drain",
-        find=_asking("expansion", shown=_expansion_words()),
+        hint=_MEND,
+        find=asking("expansion", shown=_expansion_words()),
     ),
     Check(
         name="outcome",
         about="have an outcome that is not what their _state is shown as",
-        hint=_RUN_ANEW,
+        hint=_MEND,
         find=_outcomes,
     ),
     Check(
         name="early-run",
         about="are completed although one of their partitions is not",
         hint=_RUN_ANEW,
-        find=_asking("early-runs", replanned=PLANNED_ANEW),
+        find=asking("early-runs", replanned=PLANNED_ANEW),
     ),
     Check(
         name="lone-partition",
         about="are partitions of no run",
-        hint="remove them with graphmill query --write",
-        find=_asking("lone-partitions"),
+        hint=_MEND,
+        find=asking("lone-partitions"),
     ),
     Check(
         name="early-watermark",
         about="have a watermark although they are not completed",
-        hint="set their watermarkAfter to null with graphmill query --write, and read the source again",
+        hint=_RUN_ANEW,
         find=_of_unfinished_runs,
     ),
     Check(
@@ -283,4 +206,5 @@ CHECKS = (
         hint=_RUN_ANEW,
         find=_gone_back,
     ),
+    *contents.CHECKS,
 )

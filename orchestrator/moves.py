@@ -125,6 +125,22 @@ def left_alone(label: str, properties: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in kept.items() if value is not None}
 
 
+def put(
+    label: str, properties: Mapping[str, Value], to: State, more: Mapping[str, Value] | None = None
+) -> dict[str, Value]:
+    """The properties of a node that a repair puts into a state, wherever it was: past the table, and nobody's."""
+    changed = {**properties, **CLEAN, **_set_to(label, to, retries_left=to is not State.ERROR), **(more or {})}
+    kept = {name: value for name, value in changed.items() if name not in LEASE}
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def shown_right(label: str, properties: Mapping[str, Value]) -> dict[str, Value]:
+    """The properties of a node with the words that belong to its state."""
+    state = State(properties["_state"])
+    changed = {**properties, **_shown(label, state, retries_left=state is not State.ERROR)}
+    return {name: value for name, value in changed.items() if value is not None}
+
+
 def _set_to(label: str, state: State, *, retries_left: bool = True) -> dict[str, Value]:
     return {"_state": state.value, **_shown(label, state, retries_left=retries_left)}
 

@@ -124,6 +124,16 @@ class Session:
             return await work(store)
 
 
+    def run(self, work: Callable[[Store], Awaitable[T]], *, share: bool) -> T:
+        """One thing that is asked of the graph, in an event loop of its own; without `share` nobody else has it."""
+
+        async def run() -> T:
+            async with self.store(share=share) as store:
+                return await work(store)
+
+        return asyncio.run(run())
+
+
 def read_settings(options: GlobalOptions, **flags: Any) -> Settings:  # Any: as the setting's kind is
     settings = config.load(
         {"store": options.store, "project": options.project, "ledger": _ledger(options), **flags},

@@ -1,4 +1,4 @@
-"""`graphmill verify`: whether everything that must hold in a graph does."""
+"""`graphmill verify`: whether everything that must hold in a graph does, and mending what does not."""
 
 from typing import TYPE_CHECKING
 
@@ -7,39 +7,62 @@ import click
 from orchestrator.cli.options import Command, GlobalOptions
 
 if TYPE_CHECKING:
-    from orchestrator.checks import Problem, Verdict
+    from orchestrator.checking import Problem, Repaired, Verdict
 
 
 @click.command(cls=Command)
+@click.option("--repair", is_flag=True, help="Mend what can be, by sending nodes back to where the work goes on.")
+@click.option("--sources/--no-sources", default=True, help="Whether files are compared with their folders; they are.")
+@click.option("--rehash", is_flag=True, help="Read every file, also where size and time of change are as they were.")
+@click.option("--wikis", is_flag=True, help="Compare articles with their wikis too, which are asked for it.")
 @click.pass_obj
-def verify(options: GlobalOptions) -> int:
+def verify(options: GlobalOptions, repair: bool, sources: bool, rehash: bool, wikis: bool) -> int:
     """Check that the graph is as it must be.
 
-    Looks for states and leases that cannot be, parts without a whole, ready texts without their vector, doubles, and
-    runs that claim more than they did. Changes nothing, and works while a job runs. Exit code 1 if there is a problem.
+    Looks for states and leases that cannot be, lost parts, vectors that do not belong to their text, doubles, runs that
+    claim more than they did, and files that were changed since. Changes nothing without --repair, and works while a job
+    runs. Exit code 1 if there is a problem.
     """
-    from orchestrator import checks
-    from orchestrator.cli.session import with_store
+    from orchestrator.cli.session import Session
+    from orchestrator.verifying import Wanted, examine
 
-    verdict = with_store(options, checks.verify)
+    wanted = Wanted(repair=repair, files=sources, rehash=rehash, wikis=wikis)
+    session = Session.begin(options)
+    verdict = session.run(lambda store: examine(store, wanted, say=_say), share=not repair)
     if options.json:
         from orchestrator.cli.text import dumps
 
         click.echo(dumps(verdict.document()))
     else:
-        click.echo("\n".join(_told(verdict)))
+        click.echo("\n".join(_told(verdict, options.graphmill)))
     return 1 if verdict.problems else 0
 
 
-def _told(verdict: "Verdict") -> list[str]:
+def _say(text: str) -> None:
+    from orchestrator.cli.text import printable
+
+    click.echo(printable(text), err=True)
+
+
+def _told(verdict: "Verdict", graphmill: str) -> list[str]:
+    from orchestrator.cli.text import printable
+
+    repaired = [_mended(each) for each in verdict.repaired or ()]
     checked = f"{verdict.checked:,} node{'' if verdict.checked == 1 else 's'} checked"
-    if not verdict.problems:
-        return [f"{checked}, no problem"]
     count = len(verdict.problems)
+    left = " left" if repaired else ""
+    found = f"{count} problem{'' if count == 1 else 's'}{left}" if count else f"no problem{left}"
     return [
-        f"{checked}, {count} problem{'' if count == 1 else 's'}",
+        *repaired,
+        f"{checked}, {found}",
+        *(f"not looked at: {printable(note)}" for note in verdict.notes),
         *(line for problem in verdict.problems for line in _lines(problem)),
+        *([f"next: {graphmill} worker --drain"] if repaired else []),
     ]
+
+
+def _mended(repaired: "Repaired") -> str:
+    return f"{repaired.check}: {repaired.count:,} {repaired.did}"
 
 
 def _lines(problem: "Problem") -> list[str]:

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from graph_stores.model import Edge, Node, Ref, Update, Value
+from graph_stores.protocol import Store
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.looks import UNREADABLE, Look, looks_at, looks_at_new
 from orchestrator.files.roots import TOP, Root
@@ -124,7 +125,7 @@ class _Scan:
         project, name = self.lifecycle.store.project, self.root.name
         folders = {folder_of(each.found.path) for each in looks} - set(self.directories)
         self.directories |= {folder: directory_uuid(project, name, folder) for folder in folders}
-        nodes = [_directory(self.directories[folder], name, folder, self.marks) for folder in sorted(folders)]
+        nodes = [new_directory(self.directories[folder], name, folder, self.marks) for folder in sorted(folders)]
         edges: list[Edge] = []
         for each in looks:
             node = _file(file_uuid(project, name, each.found.path), name, each, self.marks)
@@ -173,7 +174,7 @@ class _Scan:
         """Files that are no more, and folders in which nothing is left. What could not be looked into may still be."""
         closed = [each.path for each in self.left_out if each.folder]
         files = {
-            path for path in self.known if path not in self.seen and not any(_is_in(path, place) for place in closed)
+            path for path in self.known if path not in self.seen and not any(is_in(path, place) for place in closed)
         }
         left = {folder_of(path) for path in (self.seen | self.known.keys()) - files} | {TOP}
         folders = [
@@ -206,12 +207,12 @@ class Scanner:
             root,
             rehash,
             tally or self._tally,
-            known=await self._known(root, stretch),
+            known=await known_files(store, root, stretch),
             directories={path: uuid for uuid, path in folders if path == TOP or stretch.has(f"{path}/")},
             reading=reading,
         )
         found = walk(root.location, root.rules, own=self._own, stretch=stretch)
-        while portion := await asyncio.to_thread(_portion, found):
+        while portion := await asyncio.to_thread(portion_of, found):
             await scan.take(portion)
         if reading:
             reading.offset = scan.looked_at
@@ -221,21 +222,23 @@ class Scanner:
             self._tally.deleted += len(files)
         return Scanned(left_out=scan.left_out, busy=scan.busy)
 
-    async def _known(self, root: Root, stretch: Stretch) -> dict[str, Known]:
-        known: dict[str, Known] = {}
-        within = {"root": root.name, "since": stretch.since, "until": stretch.until}
-        async for rows in paged(self._lifecycle.store, "files", limit=_PAGE, **within):
-            for uuid, path, state, size, modified, digest, error_type, reason in rows:
-                known[path] = Known(
-                    ref=Ref(label="File", uuid=uuid),
-                    state=state,
-                    size=size,
-                    modified=modified,
-                    hash=digest,
-                    error_type=error_type,
-                    reason=reason,
-                )
-        return known
+
+async def known_files(store: Store, root: Root, stretch: Stretch = WHOLE) -> dict[str, Known]:
+    """What the graph has of the files of a root, by path."""
+    known: dict[str, Known] = {}
+    within = {"root": root.name, "since": stretch.since, "until": stretch.until}
+    async for rows in paged(store, "files", limit=_PAGE, **within):
+        for uuid, path, state, size, modified, digest, error_type, reason in rows:
+            known[path] = Known(
+                ref=Ref(label="File", uuid=uuid),
+                state=state,
+                size=size,
+                modified=modified,
+                hash=digest,
+                error_type=error_type,
+                reason=reason,
+            )
+    return known
 
 
 def folder_of(path: str) -> str:
@@ -243,7 +246,7 @@ def folder_of(path: str) -> str:
     return str(PurePosixPath(path).parent)
 
 
-def _portion(found: Iterator[Found | LeftOut]) -> list[Found | LeftOut]:
+def portion_of(found: Iterator[Found | LeftOut]) -> list[Found | LeftOut]:
     """The next of them; of a root that vanishes under the walk nothing is taken for gone."""
     portion: list[Found | LeftOut] = []
     try:
@@ -253,7 +256,7 @@ def _portion(found: Iterator[Found | LeftOut]) -> list[Found | LeftOut]:
     return portion
 
 
-def _is_in(path: str, folder: str) -> bool:
+def is_in(path: str, folder: str) -> bool:
     return folder in ("", TOP, path) or path.startswith(f"{folder}/")
 
 
@@ -261,7 +264,7 @@ def _nanoseconds(time: datetime) -> float:
     return time.timestamp() * 1e9
 
 
-def _directory(uuid: str, root: str, path: str, marks: Mapping[str, Value]) -> Node:
+def new_directory(uuid: str, root: str, path: str, marks: Mapping[str, Value]) -> Node:
     name = PurePosixPath(path).name or root
     return new_node(
         label="Directory", uuid=uuid, name=name, state=State.PARSED, properties={"root": root, "path": path, **marks}

@@ -1,4 +1,4 @@
-"""`graphmill copy`: another engine through the command line, every kind of refusal, signals, and kill -9 all the way."""
+"""`graphmill copy`: to another engine through the command line, every kind of refusal, signals, and kill -9."""
 
 import asyncio
 import json

@@ -2,12 +2,13 @@
 
 import pytest
 
+from orchestrator.states import State
+
 from .conftest import Cli
 from .corpus import write_corpus
 from .jobs import DEADLINE, Mill
 
 _WITHOUT_VECTORS = "MATCH (n:MarkdownSection) WHERE n.projectId = $project SET n.embedding = NULL"
-_AS_THE_HINT_SAYS = "MATCH (n:MarkdownSection) WHERE n.projectId = $project SET n._state = 'linked'"
 
 
 def test_a_problem_is_told_to_people_and_scripts_until_it_is_mended_as_the_hint_says(mill: Mill) -> None:
@@ -21,6 +22,7 @@ def test_a_problem_is_told_to_people_and_scripts_until_it_is_mended_as_the_hint_
 
     [problem] = document.json["problems"]
     assert document.json["checked"] >= total
+    assert set(document.json) == {"checked", "problems", "notes"}
     assert set(problem) == {"check", "count", "examples", "hint"}
     assert (problem["check"], problem["count"]) == ("missing-vector", sections)
     assert {tuple(example) for example in problem["examples"]} == {("label", "uuid", "found")}
@@ -32,11 +34,34 @@ def test_a_problem_is_told_to_people_and_scripts_until_it_is_mended_as_the_hint_
     assert hint == f"  hint: {problem['hint']}"
     assert "graphmill worker --drain" in hint
 
-    mill.change(_AS_THE_HINT_SAYS)
+    assert "graphmill verify --repair" in hint
+    mended = mill.cli("verify", "--repair")
+    assert mended.code == 0, mended.out
+    did, *_, checked, following = mended.out.splitlines()
+    assert did == f"missing-vector: {sections} sent back to linked, to be embedded again"
+    assert checked.endswith(" nodes checked, no problem left")
+    assert following == "next: graphmill worker --drain"
     mill.start("worker", "--drain").end()
-    mended = mill.cli("verify")
-    assert mended.code == 0
-    assert mended.out.endswith(" nodes checked, no problem\n")
+    assert mill.cli("verify", "--repair", "--json").json["repaired"] == []
+    assert mill.standing().states == {State.READY: total}
+
+
+def test_what_was_changed_on_disk_is_told_and_a_job_that_runs_keeps_the_graph_from_being_mended(mill: Mill) -> None:
+    write_corpus(mill.root, pages=2, modules=0)
+    mill.ingest().end()
+    first = min(mill.root.rglob("*.md"))
+    first.write_text(first.read_text(encoding="utf-8") + "\nAnd one line more.\n", encoding="utf-8")
+    outcome = mill.cli("verify", "--json")
+    assert (outcome.code, [each["check"] for each in outcome.json["problems"]]) == (1, ["changed-file"])
+    assert mill.cli("verify", "--no-sources").code == 0
+    mill.embedder.allow(0)
+    job = mill.ingest()
+    assert mill.embedder.holding.wait(DEADLINE)
+    assert mill.cli("verify").out.splitlines()[1] == "not looked at: files and wikis, because a job is reading them"
+    mill.cli.refused("verify", "--repair", code="store_owned")
+    mill.embedder.allow(None)
+    job.end()
+    assert mill.cli("verify").code == 0
 
 
 @pytest.mark.parametrize("mill_on", ["kuzu", "neo4j"], indirect=True)

@@ -9,6 +9,7 @@ BENCHMARKS = {
     "stores": ["tests.bench.stores kuzu", "tests.bench.stores ladybug", "tests.bench.stores neo4j"],
     "wikipedia": ["tests.bench.wikipedia"],
     "workers": ["tests.bench.workers"],
+    "copy": ["tests.bench.copy"],
 }
 
 

@@ -12,6 +12,9 @@ from graph_stores.protocol import Store
 from orchestrator.checks import CHECKS, problems, verify
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.course import PLANNED_ANEW
+from pipelines.embedding import text_hash
+from pipelines.files.manifest import dump, manifest_of
+from pipelines.files.model import Document, Part
 from tests.conformance.examples import HOUR, claim
 from tests.conformance.expansions import Crawler, quicken_expansions
 from tests.conformance.folders import WORD_LLAMA, Folder, Mill
@@ -24,8 +27,19 @@ TEXTS = ("MarkdownSection", "TextSection", "Scope", "Section", "Chunk")
 EMBEDDED: dict[str, Any] = {
     "_embeddingProvider": SPACE.provider,
     "_embeddingModel": SPACE.model,
-    "_embeddingHash": "abc",
+    "_embeddingHash": text_hash(""),
 }
+
+
+def manifest(parts: int) -> str:
+    """What is remembered of a file with so many parts."""
+    pieces = [
+        Part(label="TextSection", key=str(each), name="", content="", start_line=1, end_line=1) for each in range(parts)
+    ]
+    return dump(manifest_of(Document(mime_type="text/plain", parts=pieces), "file"))
+
+
+ONE_PART, TWO_PARTS = manifest(1), manifest(2)
 
 
 def day(number: int) -> datetime:
@@ -68,9 +82,15 @@ class Whole:
     def nodes(self) -> list[Node]:
         return [
             self.node("Directory", root=self.name, path="."),
-            *(self.node("File", number, root=self.name, path=f"{number}.md") for number in (1, 2, 3)),
-            *(self.node(label, **EMBEDDED) for label in TEXTS),
-            self.node("Article", wiki=self.name, title="Mill", expansion_state="processed"),
+            *(
+                self.node("File", number, root=self.name, path=f"{number}.md", _manifest=ONE_PART)
+                for number in (1, 2, 3)
+            ),
+            *(
+                self.node(label, **EMBEDDED, **({"_chunks": 1} if label == "MarkdownSection" else {}))
+                for label in TEXTS
+            ),
+            self.node("Article", wiki=self.name, title="Mill", expansion_state="processed", _sections='[["0", true]]'),
             self.node("Article", 2, state="skip", wiki=self.name, title="Wheel"),
             self.node("Category", wiki=self.name, title="Mills"),
             self.node("Wiki", lang="en"),
@@ -125,13 +145,16 @@ class Damage:
     statement: str
     check: str
     seen: tuple[str, int] | None = None
+    also: tuple[str, str, int] | None = None
+    """Another check that sees it too, and the node that it names."""
 
     async def do(self, store: Store, whole: Whole) -> None:
         given: dict[str, Value] = {
             "uuid": whole.ref(self.label, self.number).uuid,
             "twin": f"{whole.project} {whole.name}: twin",
         }
-        given |= {"project": whole.project, "name": whole.name, "late": day(5)}
+        given |= {"project": whole.project, "name": whole.name, "late": day(5), "two": TWO_PARTS}
+        given |= {"zero": [0.0, 0.0, 0.0], "nan": [float("nan"), 0.0, 0.0]}
         used = {name: value for name, value in given.items() if f"${name}" in self.statement}
         await store.query(self.statement, used, write=True)
 
@@ -141,8 +164,11 @@ def change(label: str, change: str, *, check: str, number: int = 1, seen: tuple[
     return Damage(label=label, number=number, statement=statement, check=check, seen=seen)
 
 
-def cut(label: str, pattern: str, *, check: str = "lone-part") -> Damage:
-    return Damage(label=label, statement=f"MATCH (n:{label}){pattern} WHERE n.uuid = $uuid DELETE e", check=check)
+def cut(
+    label: str, pattern: str, *, check: str = "lone-part", also: tuple[str, str, int] | None = None
+) -> Damage:
+    statement = f"MATCH (n:{label}){pattern} WHERE n.uuid = $uuid DELETE e"
+    return Damage(label=label, statement=statement, check=check, also=also)
 
 
 def double(label: str, properties: str, number: int = 1) -> Damage:
@@ -164,16 +190,24 @@ DAMAGE = {
     "half a lease": change(
         "Category", "n._state = 'embedding', n._leaseOwner = 'me', n._leaseToken = 't'", check="missing-lease"
     ),
-    "a lone heading": cut("MarkdownSection", "<-[e:HAS_SECTION]-(:File)"),
-    "a lone text": cut("TextSection", "<-[e:HAS_SECTION]-(:File)"),
-    "a lone scope": cut("Scope", "-[e:DEFINED_IN]->(:File)"),
-    "a lone section": cut("Section", "<-[e:HAS_SECTION]-(:Article)"),
-    "a lone piece": cut("Chunk", "<-[e:HAS_CHUNK]-(:MarkdownSection)"),
+    "a lone heading": cut("MarkdownSection", "<-[e:HAS_SECTION]-(:File)", also=("lost-part", "File", 1)),
+    "a lone text": cut("TextSection", "<-[e:HAS_SECTION]-(:File)", also=("lost-part", "File", 2)),
+    "a lone scope": cut("Scope", "-[e:DEFINED_IN]->(:File)", also=("lost-part", "File", 3)),
+    "a lone section": cut("Section", "<-[e:HAS_SECTION]-(:Article)", also=("lost-part", "Article", 1)),
+    "a lone piece": cut("Chunk", "<-[e:HAS_CHUNK]-(:MarkdownSection)", also=("lost-piece", "MarkdownSection", 1)),
     "a lone file": cut("File", "-[e:IN_DIRECTORY]->(:Directory)", check="lone-file"),
     "no vector": change("Section", "n.embedding = NULL", check="missing-vector"),
     "no vector of a piece": change("Chunk", "n.embedding = NULL", check="missing-vector"),
     "another provider": change("Scope", "n._embeddingProvider = 'numbers'", check="foreign-vector"),
     "no model": change("TextSection", "n._embeddingModel = NULL", check="foreign-vector"),
+    "a vector without a direction": change("Scope", "n.embedding = $zero", check="odd-vector"),
+    "a vector of no numbers": change("Section", "n.embedding = $nan", check="odd-vector"),
+    "the vector of another text": change("TextSection", "n.content = 'edited by hand'", check="stale-vector"),
+    "a piece too few": change("MarkdownSection", "n._chunks = 2", check="lost-piece"),
+    "a piece too much": change("MarkdownSection", "n._chunks = NULL", check="lost-piece"),
+    "a part too few": change("File", "n._manifest = $two", check="lost-part"),
+    "what cannot be read back": change("File", "n._manifest = '{'", check="lost-part"),
+    "a section too few": change("Article", "n._sections = '[]'", check="lost-part"),
     "no hash": change("Section", "n._embeddingHash = NULL", check="missing-hash"),
     "a heading to do": change("MarkdownSection", "n._state = 'linked'", check="unsettled", seen=("File", 1)),
     "a text to do": change("TextSection", "n._state = 'linked'", check="unsettled", seen=("File", 2)),
@@ -222,8 +256,11 @@ async def test_each_damage_is_called_by_its_name_and_nothing_else_is(store: Stor
         (damage.check, *astuple(wholes[name].ref(*(damage.seen or (damage.label, damage.number)))))
         for name, damage in DAMAGE.items()
     }
+    wanted |= {(each.also[0], *astuple(wholes[name].ref(*each.also[1:]))) for name, each in DAMAGE.items() if each.also}
     assert seen == wanted
-    assert sum(each.count for each in found) == len(DAMAGE)
+    assert sum(each.count for each in found) == len(wanted) == len(DAMAGE) + sum(
+        bool(each.also) for each in DAMAGE.values()
+    )
     assert all(example.found for each in found for example in each.examples)
 
 
@@ -263,7 +300,7 @@ async def test_another_project_is_not_looked_at(store: Store, place: Place, whol
     await DAMAGE["a word of its own"].do(store, whole)
     await place.close()
     other = await place.open(project=f"{place.project} beside")
-    assert (await verify(other)).document() == {"checked": 0, "problems": []}
+    assert (await verify(other)).document() == {"checked": 0, "problems": [], "notes": []}
 
 
 @HERE_AND_ON_A_SERVER

@@ -1,0 +1,12 @@
+// The file or article that a text is in, and its state.
+MATCH (s:MarkdownSection:TextSection)<-[:HAS_SECTION]-(w:File)
+WHERE s.uuid = $uuid AND s.projectId = $project
+RETURN label(w) AS label, w.uuid AS uuid, w._state AS state
+UNION ALL
+MATCH (s:Scope)-[:DEFINED_IN]->(w:File)
+WHERE s.uuid = $uuid AND s.projectId = $project
+RETURN label(w) AS label, w.uuid AS uuid, w._state AS state
+UNION ALL
+MATCH (s:Section)<-[:HAS_SECTION]-(w:Article)
+WHERE s.uuid = $uuid AND s.projectId = $project
+RETURN label(w) AS label, w.uuid AS uuid, w._state AS state

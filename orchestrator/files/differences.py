@@ -1,0 +1,114 @@
+"""Files against the graph: what was added, edited or removed since they were read. Changes neither.
+
+A file of the same size and time of change is taken for the same, unless it is to be read again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from graph_stores import path_of
+from graph_stores.protocol import Store
+from orchestrator.checking import Check, Example
+from orchestrator.files.link import LinkFiles
+from orchestrator.files.looks import looks_at
+from orchestrator.files.roots import Root, read_roots
+from orchestrator.files.scan import Known, Scanner, is_in, known_files, portion_of
+from orchestrator.leases import owner_name
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.states import WORKING, State
+from orchestrator.tally import Tally
+from pipelines.files.identity import directory_uuid, file_uuid
+from pipelines.files.walk import Found, LeftOut, walk
+
+_INGEST = "read them: graphmill ingest, or graphmill verify --repair and then graphmill worker --drain"
+_ABOUT = {
+    "unread-file": ("are in a folder of the project and not in the graph", _INGEST),
+    "changed-file": ("were changed since they were read", _INGEST),
+    "gone-file": ("are in the graph and no longer in their folder", _INGEST),
+    "gone-root": (
+        "are roots that are no longer where they were",
+        "if it moved: graphmill ingest NEW-PLACE --as NAME; to remove it: graphmill forget NAME",
+    ),
+}
+
+
+class FileDifferences:
+    """One comparison for all its checks. `notes` say which roots cannot be seen from here."""
+
+    def __init__(self, *, rehash: bool = False) -> None:
+        self._rehash = rehash
+        self._found: list[tuple[str, Example]] | None = None
+        self.notes: list[str] = []
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        return [
+            Check(name=name, about=about, hint=hint, find=partial(self._of_kind, name=name))
+            for name, (about, hint) in _ABOUT.items()
+        ]
+
+    async def mend(self, store: Store, _: Sequence[Example]) -> str:
+        """What `ingest` would do first: what is new or changed waits to be read, what is gone goes."""
+        lifecycle = Lifecycle(store=store)
+        linker = LinkFiles(lifecycle, owner_name(), Tally())
+        scanner = Scanner(lifecycle, linker, Tally(), own=path_of(store.url))
+        try:
+            for root in (await read_roots(store)).values():
+                if not root.is_away and root.location.exists():
+                    await scanner.scan(root, rehash=self._rehash)
+        finally:
+            await linker.close()
+        self._found = None
+        return "compared with their folders: new and changed ones wait to be read, gone ones are removed"
+
+    async def _of_kind(self, store: Store, name: str) -> AsyncIterator[Example]:
+        if self._found is None:
+            self.notes.clear()
+            self._found = [each async for each in self._differences(store)]
+        for kind, example in self._found:
+            if kind == name:
+                yield example
+
+    async def _differences(self, store: Store) -> AsyncIterator[tuple[str, Example]]:
+        for root in (await read_roots(store)).values():
+            if root.is_away:
+                self.notes.append(f"{root.name} is on {root.host} and cannot be compared from here")
+            elif not root.location.exists():
+                uuid = directory_uuid(store.project, root.name, ".")
+                yield "gone-root", Example(label="Directory", uuid=uuid, found=f"{root.name} at {root.location}")
+            else:
+                async for difference in self._of_root(store, root):
+                    yield difference
+
+    async def _of_root(self, store: Store, root: Root) -> AsyncIterator[tuple[str, Example]]:
+        known = await known_files(store, root)
+        closed: list[str] = []
+        seen: set[str] = set()
+        walked = walk(root.location, root.rules, own=path_of(store.url))
+        while portion := await asyncio.to_thread(portion_of, walked):
+            closed += [each.path for each in portion if isinstance(each, LeftOut) and each.folder]
+            files = [each for each in portion if isinstance(each, Found)]
+            seen |= {each.path for each in files}
+            for each in files:
+                if each.path not in known:
+                    uuid = file_uuid(store.project, root.name, each.path)
+                    yield "unread-file", _example(uuid, root, each.path)
+            doubtful = [each for each in files if each.path in known and self._is_doubtful(known[each.path], each)]
+            async for looks in looks_at(root, doubtful):
+                for look in looks:
+                    before = known[look.found.path]
+                    if not before.has(look.digest):
+                        yield "changed-file", _example(before.ref.uuid, root, look.found.path)
+        for path in sorted(known.keys() - seen):
+            if not any(is_in(path, folder) for folder in closed):
+                yield "gone-file", _example(known[path].ref.uuid, root, path)
+
+    def _is_doubtful(self, known: Known, found: Found) -> bool:
+        if known.state == State.PENDING or known.state in WORKING:
+            return False  # it will be read anyway
+        return self._rehash or (known.size, known.modified) != (found.size, found.modified)
+
+
+def _example(uuid: str, root: Root, path: str) -> Example:
+    return Example(label="File", uuid=uuid, found=f"{root.name}/{path}")

@@ -1,0 +1,45 @@
+"""One `verify`: which checks are asked, of the graph and of its sources, and what is mended of what they find."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from graph_stores.protocol import Store
+from orchestrator.checking import Check, Verdict
+from orchestrator.checks import CHECKS, verify
+from orchestrator.files.differences import FileDifferences
+from orchestrator.repair import Mend, repair
+from orchestrator.wikipedia.differences import WikiDifferences
+from orchestrator.workers import read_workers
+
+AT_WORK = "files and wikis, because a job is reading them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a person asked for beside the checks of the graph itself."""
+
+    repair: bool = False
+    files: bool = True
+    rehash: bool = False
+    wikis: bool = False
+
+
+async def examine(store: Store, wanted: Wanted, *, say: Callable[[str], None] = lambda _: None) -> Verdict:
+    checks: list[Check] = list(CHECKS)
+    menders: dict[str, Mend] = {}
+    notes: list[str] = []
+    busy = any(not each.is_gone for each in await read_workers(store))
+    files = FileDifferences(rehash=wanted.rehash)
+    # What a job has not come to yet is no difference.
+    if busy:
+        notes.append(AT_WORK)
+    if wanted.files and not busy:
+        checks += files.checks
+        menders |= {check.name: files.mend for check in files.checks if check.name != "gone-root"}
+    if wanted.wikis and not busy:
+        wikis = WikiDifferences(say)
+        checks += wikis.checks
+        menders |= {check.name: wikis.mend for check in wikis.checks}
+    repaired = await repair(store, checks, menders) if wanted.repair else None
+    verdict = await verify(store, checks)
+    return replace(verdict, notes=[*notes, *files.notes], repaired=repaired)

@@ -1,0 +1,257 @@
+"""Every damage that `verify` finds is mended as far as it can be: the next job ends in the graph of a fresh build."""
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from graph_stores.model import Value
+from graph_stores.protocol import Store
+from orchestrator.checks import CHECKS, problems
+from orchestrator.copying.idle import JobRuns
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.repair import MENDERS, repair
+from orchestrator.verifying import AT_WORK, Wanted, examine
+from orchestrator.worker import Worker
+from orchestrator.workers import registered
+from tests.conformance.expansions import Crawler, quicken_expansions
+from tests.conformance.folders import WORD_LLAMA, Folder, Mill, opened, quicken
+from tests.conformance.pictures import differences, picture
+from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER, Place
+from tests.conformance.wikis import Link, Text, Wiki
+
+PAGES = 26
+
+
+def grow(folder: Folder) -> None:
+    """Pages that each link to the next one's heading, modules that call each other, and a text in pieces."""
+    for number in range(PAGES):
+        later = (number + 1) % PAGES
+        link = f"../sub{later % 3}/p{later:02}.md#page-{later:02}"
+        text = f"# Page {number:02}\n\nAbout [the next]({link}), which is not number {number}.\n"
+        folder.write(f"sub{number % 3}/p{number:02}.md", text)
+    folder.write("code/mill.py", "def turn():\n    return 'grain'\n\n\ndef stop():\n    return turn()\n")
+    for name in ("long", "longer", "longest"):
+        folder.write(f"{name}.md", f"# The {name}\n\n" + f"Grain is ground {name} between stones. " * 1500)
+
+
+def section(number: int) -> str:
+    return f"MATCH (n:MarkdownSection) WHERE n.projectId = $project AND n.name = 'Page {number:02}'"
+
+
+def page(number: int) -> str:
+    return f"MATCH (n:File) WHERE n.projectId = $project AND n.name = 'p{number:02}.md'"
+
+
+def made(label: str, properties: str) -> str:
+    """A node by hand; one server holds the uuids of all projects."""
+    return f"CREATE (:{label} {{uuid: '{label} of ' + $project, projectId: $project, {properties}}})"
+
+
+DAMAGE: Mapping[str, list[str]] = {
+    "state": [
+        f"{page(0)} SET n._state = 'polished'",
+        f"{section(1)} SET n._state = NULL",
+        "MATCH (n:Directory) WHERE n.projectId = $project AND n.path = 'sub1' SET n._state = 'gone'",
+        "MATCH (n:Chunk) WHERE n.projectId = $project AND n.name = 'The long (1)' SET n._state = 'cut'",
+        "MATCH (n:Article) WHERE n.projectId = $project AND n.title = 'Mill' SET n._state = NULL",
+    ],
+    "idle-lease": [f"{page(2)} SET n._leaseOwner = 'nobody', n._leaseToken = 't'"],
+    "missing-lease": [f"{page(3)} SET n._state = 'parsing'", f"{section(4)} SET n._state = 'embedding'"],
+    "lone-part": [
+        "MATCH (n:MarkdownSection)<-[e:HAS_SECTION]-() WHERE n.projectId = $project AND n.name = 'Page 05' DELETE e",
+        "MATCH (n:Scope)-[e:DEFINED_IN]->(f:File) WHERE n.projectId = $project AND n.name = 'turn' DELETE e",
+    ],
+    "lone-file": ["MATCH (n:File)-[e:IN_DIRECTORY]->(d) WHERE n.projectId = $project AND n.name = 'p06.md' DELETE e"],
+    "missing-vector": [f"{section(7)} SET n.embedding = NULL"],
+    "foreign-vector": [f"{section(8)} SET n._embeddingProvider = 'another'"],
+    "missing-hash": [f"{section(9)} SET n._embeddingHash = NULL"],
+    "odd-vector": [f"{section(10)} SET n.embedding = $zero"],
+    "stale-vector": [
+        f"{section(11)} SET n.content = 'edited by hand'",
+        "MATCH (n:Section) WHERE n.projectId = $project AND n.title = 'Use' SET n.content = 'edited by hand'",
+    ],
+    "lost-piece": [
+        "MATCH (n:MarkdownSection) WHERE n.projectId = $project AND n.name = 'The longer' SET n._chunks = 1",
+    ],
+    "unsettled": [f"{section(12)} SET n._state = 'linked'"],
+    "twin": [
+        made("File", "name: 'p13.md', _state: 'skip', root: 'notes', path: 'sub1/p13.md'"),
+        made("Category", "name: 'Parts', _state: 'ready', wiki: $wiki, title: 'Parts'"),
+    ],
+    "expansion-state": [
+        "MATCH (n:Article) WHERE n.projectId = $project AND n.title = 'Wheel' SET n.expansion_state = 'failed'",
+    ],
+    "outcome": [
+        "MATCH (n:IngestionRun) WHERE n.projectId = $project AND n.source <> 'files:notes' SET n.outcome = 'running'",
+    ],
+    "early-run": [
+        "MATCH (r:IngestionRun)-[:HAS_PARTITION]->(n:Partition) WHERE r.projectId = $project "
+        "AND r.source = 'files:notes' SET n._state = 'error', n.outcome = 'failed'",
+    ],
+    "lone-partition": [made("Partition", "name: 'lone', _state: 'ready', outcome: 'completed'")],
+    "early-watermark": [
+        made(
+            "IngestionRun",
+            "name: 'early', _state: 'error', outcome: 'failed', type: 'full', source: 'files:other', startedAt: $now, "
+            "readAt: $now, finishedAt: $now, watermarkAfter: $now, options: '{}'",
+        )
+    ],
+    "watermark-gone-back": [
+        "MATCH (n:IngestionRun) WHERE n.projectId = $project AND n.source <> 'files:notes' "
+        "AND n._state = 'ready' SET n.watermarkBefore = $late",
+    ],
+    "lost-part": [
+        f"{section(14)} DETACH DELETE n",
+        "MATCH (n:Section) WHERE n.projectId = $project AND n.title = 'Parts' DETACH DELETE n",
+    ],
+}
+
+
+async def harm(store: Store, statement: str) -> None:
+    wikis = (await store.ask("wikis")).rows
+    given: dict[str, Value] = {
+        "project": store.project,
+        "zero": [0.0] * 256,
+        "now": datetime(2024, 3, 1, tzinfo=UTC),
+        "late": datetime(2124, 3, 2, tzinfo=UTC),
+        "wiki": wikis[0][1],
+    }
+    used = {name: value for name, value in given.items() if f"${name}" in statement}
+    await store.query(statement, used, write=True)
+
+
+def test_whatever_is_found_in_a_graph_is_mended_and_seen_to_be() -> None:
+    names = {check.name for check in CHECKS}
+    assert names == set(MENDERS) == set(DAMAGE)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_after_a_repair_the_next_job_ends_in_the_graph_of_a_fresh_build(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quicken_expansions(monkeypatch, tmp_path / "cache")
+    folder = Folder(tmp_path / "notes")
+    grow(folder)
+    mill = Mill(store=store, roots=[folder])
+    crawler = Crawler(store=store, dump=tmp_path / "wiki.xml")
+    crawler.publish(
+        Wiki.of(
+            {
+                "Mill": Text(paragraphs=[("Use", [Link(to="Wheel"), Link(to="Nowhere")])]),
+                "Wheel": Text(paragraphs=[("Parts", [Link(to="Mill")])], categories=["Parts"]),
+            }
+        )
+    )
+    await mill.run()
+    await crawler.expand(["Mill"], depth=1, embedder=WORD_LLAMA)
+    before = await picture(store)
+    for name, statements in DAMAGE.items():
+        for statement in statements:
+            await harm(store, statement)
+        assert name in {problem.check for problem in await problems(store)}, name
+    done = await repair(store, CHECKS)
+    assert {each.check for each in done} == set(DAMAGE)
+    assert all(each.count and each.did for each in done)
+    assert await problems(store) == []
+    await mill.run()
+    await crawler.expand(["Mill"], depth=1, embedder=WORD_LLAMA)
+    assert differences(await picture(store), before) == []
+    assert await problems(store) == []
+    assert await repair(store, CHECKS) == []
+
+
+@HERE
+async def test_files_that_were_added_changed_and_removed_are_found_and_repaired(
+    store: Store, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quicken(monkeypatch, tmp_path / "cache")
+    folder = Folder(tmp_path / "notes")
+    for name in ("same", "edited", "deleted", "sly"):
+        folder.write(f"{name}.md", f"# {name}\n\nAbout [it](edited.md), as it was.\n")
+    mill = Mill(store=store, roots=[folder])
+    await mill.run()
+    assert (await examine(store, Wanted())).problems == []
+    folder.edit("edited.md", "as it was", "as it is")
+    folder.delete("deleted.md")
+    folder.write("added.md", "# added\n")
+    stat = folder.at("sly.md").stat()
+    folder.at("sly.md").write_text(folder.at("sly.md").read_text().replace("as it was", "as it WAS"))
+    os.utime(folder.at("sly.md"), ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    found = {each.check: each for each in (await examine(store, Wanted())).problems}
+    assert {name: each.examples[0].found for name, each in found.items()} == {
+        "unread-file": "notes/added.md",
+        "changed-file": "notes/edited.md",
+        "gone-file": "notes/deleted.md",
+    }
+    assert (await examine(store, Wanted(files=False))).problems == []
+    verdict = await examine(store, Wanted(rehash=True))
+    assert {each.check: each.count for each in verdict.problems}["changed-file"] == 2
+    mended = await examine(store, Wanted(repair=True, rehash=True))
+    assert mended.problems == []
+    assert mended.repaired
+    await mill.run()
+    other = Place(url=f"kuzu:{tmp_path / 'beside'}", project=place.project)
+    fresh = await opened(other)
+    await Mill(store=fresh, roots=[folder]).run()
+    assert differences(await picture(store), await picture(fresh)) == []
+    await other.close()
+
+
+@HERE
+async def test_a_root_that_is_gone_is_told_and_not_mended_and_one_elsewhere_is_only_told(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quicken(monkeypatch, tmp_path / "cache")
+    folder = Folder(tmp_path / "notes")
+    folder.write("a.md", "# a\n")
+    await Mill(store=store, roots=[folder]).run()
+    before = await picture(store)
+    (tmp_path / "notes").rename(tmp_path / "moved")
+    verdict = await examine(store, Wanted(repair=True))
+    assert [(each.check, each.examples[0].found) for each in verdict.problems] == [
+        ("gone-root", f"notes at {tmp_path / 'notes'}")
+    ]
+    assert (verdict.repaired, differences(await picture(store), before)) == ([], [])
+    await harm_host(store)
+    verdict = await examine(store, Wanted())
+    assert (verdict.problems, list(verdict.notes)) == (
+        [],
+        ["notes is on another-machine and cannot be compared from here"],
+    )
+
+
+async def harm_host(store: Store) -> None:
+    await store.query("MATCH (d:Directory) WHERE d.path = '.' SET d.host = 'another-machine'", {}, write=True)
+
+
+@HERE
+async def test_articles_with_another_revision_are_found_where_that_is_asked_for(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quicken_expansions(monkeypatch, tmp_path / "cache")
+    wiki = Wiki.of({"Mill": Text(paragraphs=[("Use", [Link(to="Wheel")])]), "Wheel": Text(paragraphs=[("Parts", [])])})
+    crawler = Crawler(store=store, dump=tmp_path / "wiki.xml")
+    crawler.publish(wiki)
+    await crawler.expand(["Mill"], depth=1, embedder=WORD_LLAMA)
+    assert (await examine(store, Wanted(wikis=True))).problems == []
+    wiki.write("Wheel", Text(paragraphs=[("Parts", [Link(to="Mill")])]))
+    crawler.publish(wiki)
+    assert (await examine(store, Wanted())).problems == []
+    [problem] = (await examine(store, Wanted(wikis=True))).problems
+    assert (problem.check, problem.count) == ("changed-article", 1)
+    verdict = await examine(store, Wanted(wikis=True, repair=True))
+    assert [each.check for each in verdict.repaired or ()] == ["changed-article"]
+    await crawler.expand(["Mill"], depth=1, embedder=WORD_LLAMA)
+    assert (await examine(store, Wanted(wikis=True))).problems == []
+
+
+@pytest.mark.parametrize("engine", ["neo4j"], indirect=True)
+async def test_nothing_is_mended_while_a_job_runs(store: Store) -> None:
+    lifecycle = Lifecycle(store=store)
+    async with registered(Worker(lifecycle, []), stages=["parse"]):
+        assert AT_WORK in (await examine(store, Wanted())).notes
+        with pytest.raises(JobRuns):
+            await repair(store, CHECKS)
