@@ -166,9 +166,7 @@ async def _read_files_again(store: Store, refs: Sequence[Ref]) -> None:
         name = file.properties.get("name") or ""
         node = new_node(label="File", uuid=file.properties["uuid"], name=name, properties=kept)
         folder = (file.properties.get("root") or "", folder_of(file.properties["path"]))
-        edges.append(
-            Edge(type="IN_DIRECTORY", source=node.ref, target=Ref(label="Directory", uuid=uuids[folder]))
-        )
+        edges.append(Edge(type="IN_DIRECTORY", source=node.ref, target=Ref(label="Directory", uuid=uuids[folder])))
         nodes.append(node)
     if nodes:
         await lifecycle.upsert(nodes, edges)

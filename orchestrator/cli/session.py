@@ -123,7 +123,6 @@ class Session:
         async with self.store(share=True) as store:
             return await work(store)
 
-
     def run(self, work: Callable[[Store], Awaitable[T]], *, share: bool) -> T:
         """One thing that is asked of the graph, in an event loop of its own; without `share` nobody else has it."""
 

@@ -45,9 +45,7 @@ class WikiDifferences:
         for wiki in (await read_wikis(store)).values():
             pages = await wiki.source.open(self._say, asyncio.sleep, store)
             try:
-                found = await changed_pages(
-                    Lifecycle(store=store), pages, Tally(), is_another_source=wiki.is_moved
-                )
+                found = await changed_pages(Lifecycle(store=store), pages, Tally(), is_another_source=wiki.is_moved)
             finally:
                 await pages.close()
             changed |= {ref: (wiki.name, digest) for ref, digest in found.pages.items()}

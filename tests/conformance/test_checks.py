@@ -164,9 +164,7 @@ def change(label: str, change: str, *, check: str, number: int = 1, seen: tuple[
     return Damage(label=label, number=number, statement=statement, check=check, seen=seen)
 
 
-def cut(
-    label: str, pattern: str, *, check: str = "lone-part", also: tuple[str, str, int] | None = None
-) -> Damage:
+def cut(label: str, pattern: str, *, check: str = "lone-part", also: tuple[str, str, int] | None = None) -> Damage:
     statement = f"MATCH (n:{label}){pattern} WHERE n.uuid = $uuid DELETE e"
     return Damage(label=label, statement=statement, check=check, also=also)
 
@@ -258,8 +256,10 @@ async def test_each_damage_is_called_by_its_name_and_nothing_else_is(store: Stor
     }
     wanted |= {(each.also[0], *astuple(wholes[name].ref(*each.also[1:]))) for name, each in DAMAGE.items() if each.also}
     assert seen == wanted
-    assert sum(each.count for each in found) == len(wanted) == len(DAMAGE) + sum(
-        bool(each.also) for each in DAMAGE.values()
+    assert (
+        sum(each.count for each in found)
+        == len(wanted)
+        == len(DAMAGE) + sum(bool(each.also) for each in DAMAGE.values())
     )
     assert all(example.found for each in found for example in each.examples)
 

@@ -3,10 +3,10 @@ MATCH (n:File|Directory)
 WHERE n.projectId = $project AND n.path IS NOT NULL
 WITH head(labels(n)) AS label, n.root AS place, n.path AS key, collect(n.uuid) AS uuids
 WHERE size(uuids) > 1
-RETURN label, place, key, uuids
+RETURN label AS label, place AS place, key AS key, uuids AS uuids
 UNION ALL
 MATCH (n:Article|Category)
 WHERE n.projectId = $project AND n.title IS NOT NULL
 WITH head(labels(n)) AS label, n.wiki AS place, n.title AS key, collect(n.uuid) AS uuids
 WHERE size(uuids) > 1
-RETURN label, place, key, uuids
+RETURN label AS label, place AS place, key AS key, uuids AS uuids
