@@ -89,6 +89,8 @@ class _Scan:
     busy: list[str] = field(default_factory=list)
 
     async def take(self, portion: Sequence[Found | LeftOut]) -> None:
+        if self.reading:
+            await self.reading.may_go_on()
         self.left_out += [each for each in portion if isinstance(each, LeftOut)]
         files = [each for each in portion if isinstance(each, Found)]
         self.seen |= {each.path for each in files}

@@ -22,6 +22,7 @@ from orchestrator.runs.records import (
     Run,
     RunPlan,
     RunType,
+    find_run,
     partition_edge,
     partition_node,
     partition_uuid,
@@ -107,14 +108,22 @@ async def move_on(lifecycle: Lifecycle, run: Run) -> bool:
 
 async def cancel(lifecycle: Lifecycle, run: Run) -> int:
     """Have nothing more of the run begun; what is in hand is finished. Returns how many sources were not read."""
-    if not run.is_open:
-        raise Misuse(f"run {run.short} of {run.source} is {run.outcome} already", hint="there is nothing to cancel")
-    if run.state is State.LINKING:
-        raise Misuse(
-            f"run {run.short} of {run.source} is read and being consolidated: too late to cancel it",
-            hint=f"it ends by itself; see: graphmill runs show {run.short}",
-        )
-    await _end(lifecycle, run, await read_partitions(lifecycle.store, run.uuid), "somebody cancelled it")
+    while True:
+        if not run.is_open:
+            raise Misuse(f"run {run.short} of {run.source} is {run.outcome} already", hint="there is nothing to cancel")
+        if run.state is State.LINKING:
+            raise Misuse(
+                f"run {run.short} of {run.source} is read and being consolidated: too late to cancel it",
+                hint=f"it ends by itself; see: graphmill runs show {run.short}",
+            )
+        partitions = await read_partitions(lifecycle.store, run.uuid)
+        if await _end(lifecycle, run, partitions, "somebody cancelled it"):
+            return await leave_unread(lifecycle, run)
+        run = await find_run(lifecycle.store, run.uuid)  # somebody has moved it meanwhile
+
+
+async def leave_unread(lifecycle: Lifecycle, run: Run) -> int:
+    """What waits to be read for a run that was cancelled is not begun; returns how much that was."""
     left_out = 0
     async for rows in paged(lifecycle.store, "waiting-of-run", limit=_PAGE, run=run.uuid):
         refs = [Ref(label=label, uuid=uuid) for uuid, label in rows]
@@ -231,13 +240,15 @@ def _given_up(partition: Partition, reason: str) -> list[Transition]:
     return [transition(partition.ref, expected=State.PENDING, to=State.SKIP, properties=properties)]
 
 
-async def _end(lifecycle: Lifecycle, run: Run, partitions: Sequence[Partition], reason: str) -> None:
-    """Cancelled: nobody begins anything of it any more."""
+async def _end(lifecycle: Lifecycle, run: Run, partitions: Sequence[Partition], reason: str) -> bool:
+    """Cancelled: nobody begins anything of it any more. False where somebody else has moved it first."""
     through = () if run.state is State.PENDING else (State.PENDING,)
     properties = {"_errorMessage": reason}
     move = transition(run.ref, expected=run.state, through=through, to=State.SKIP, properties=properties)
-    await lifecycle.move_what_is_still_so([move])
+    if await lifecycle.move_what_is_still_so([move]):
+        return False
     await lifecycle.move_what_is_still_so([move for each in partitions for move in _given_up(each, reason)])
+    return True
 
 
 def _partitions(count: int) -> str:

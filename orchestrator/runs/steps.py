@@ -12,7 +12,7 @@ from graph_stores.model import Batch, Edge, Fence, Node, NodeRow, Select, Update
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.moves import step_forward, transition
-from orchestrator.runs.course import watermark_of
+from orchestrator.runs.course import leave_unread, watermark_of
 from orchestrator.runs.records import PARTITION, RUN, Partition, Run, read_partitions
 from orchestrator.states import AT_REST, LINK, PARSE, State, stage_of
 from orchestrator.worker import Failure, Outcome, Pause
@@ -114,7 +114,10 @@ class ReadPartitions:
         reading = Reading(self._lifecycle, run, partition, node, partition.offset)
         try:
             await _reader(self._readers, run).read(reading)
+            await reading.may_go_on()
         except RunEnded:
+            # What was found after the run was cancelled, and before this process saw it.
+            await leave_unread(self._lifecycle, run)
             return _given_up(node)
         except Stopped:
             return None

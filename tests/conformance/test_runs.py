@@ -15,6 +15,7 @@ from orchestrator.files.forget import forget
 from orchestrator.job import Job, Plan
 from orchestrator.leases import owner_name
 from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.moves import transition
 from orchestrator.runs.course import CANCELLED, begin, cancel, move_on, try_again
 from orchestrator.runs.records import (
     PARTITION,
@@ -259,6 +260,32 @@ async def test_a_cancelled_run_begins_nothing_more_is_no_failure_and_the_next_on
     assert (await latest(store)).type == "full", "no run of this source was ever completed"
     assert (await picture(store)).all_states == {"ready", "skip"}
     assert {row.state for row in await store.nodes(Select(labels=["File"], limit=100))} == {"ready"}
+
+
+@HERE
+async def test_what_is_found_at_the_moment_of_the_cancelling_is_not_read_either(store: Store, notes: Folder) -> None:
+    """Whoever looks through the folder has seen that the run goes on, and writes down what it found after its end."""
+    lifecycle = Lifecycle(store=store)
+
+    async def just_before(real: Any, batch: Batch) -> None:
+        if any(node.label == "File" for node in batch.nodes) and (await latest(store)).is_open:
+            await cancel(lifecycle, await latest(store))
+        await real(batch)
+
+    disturbed, _ = wrapped(store, commit=just_before)
+    await Mill(store=disturbed, roots=[notes]).job(NONE, stages=0).run()
+    files = await store.nodes(Select(labels=["File"], limit=100))
+    assert files and {(row.state, row.error_message) for row in files} == {("skip", CANCELLED)}
+
+
+@HERE
+async def test_a_run_that_is_moved_on_while_it_is_cancelled_is_cancelled_all_the_same(store: Store) -> None:
+    run = await started(store)
+    read = transition(run.ref, expected=State.PENDING, through=[State.PARSING], to=State.PARSED)
+    await Lifecycle(store=store).transition([read])
+    assert run.state is State.PENDING, "as whoever cancels it has seen it"
+    await cancel(Lifecycle(store=store), run)
+    assert (await latest(store)).outcome == "cancelled"
 
 
 @HERE_AND_ON_A_SERVER
