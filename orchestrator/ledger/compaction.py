@@ -8,7 +8,7 @@ it has done nothing, and what is killed after it leaves files that nobody reads.
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,7 +80,8 @@ def compact(folder: Path, *, before: int | None = None, keep: int | None = None,
         if done.files:
             take_snapshot(folder, disk)
         sweep(folder, disk)
-    return done
+        damage = _damage_of(file for file in listing.histories() if file.is_closed and file not in taken)
+    return replace(done, damage=(*done.damage, *damage))
 
 
 def _covered_twice(folder: Path, disk: Disk) -> tuple[Snapshot | None, list[File]]:
@@ -161,9 +162,16 @@ def _without_damaged(
     sweep(folder, disk)
     bad = {each.file for each in damage}
     done = _rewrite(folder, listing, [file for file in taken if file.name not in bad], snapshot, cutoff, disk)
-    return Compacted(
-        files=done.files, kept=done.kept, dropped=done.dropped, before=cutoff, damage=(*done.damage, *damage)
-    )
+    return replace(done, damage=(*done.damage, *damage))
+
+
+def _damage_of(files: Iterable[File]) -> Iterator[Damage]:
+    """Why a closed file is not covered by snapshots: its end cannot be read."""
+    for file in files:
+        content = opened(file)
+        for _ in content.lines():
+            pass
+        yield from content.damage
 
 
 class _Choice:

@@ -185,12 +185,13 @@ class _Chains:
     def _jump(self, node: str) -> None:
         """There is a hole: go on behind it."""
         record = min(self._waiting[node], key=lambda each: each.at)
-        state, _ = self.states[node]
+        state, at = self.states[node]
         left, come_to = record.before or "nothing", state or "nothing"
         self._verdict.report("chain", f"{node} at {record.at}: from {left}, and it had come to {come_to}")
         self._take_out(node, record)
-        self._move(record)
-        self._catch_up(node)
+        if record.at >= at:
+            self._move(record)
+            self._catch_up(node)
 
     def _take_out(self, node: str, record: Record) -> None:
         self._waiting[node].remove(record)

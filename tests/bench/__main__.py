@@ -5,6 +5,7 @@ import sys
 
 BENCHMARKS = {
     "startup": ["tests.bench.startup"],
+    "ledger": ["tests.bench.ledger"],
     "ingest": ["tests.bench.ingest kuzu", "tests.bench.ingest neo4j", "tests.bench.embedding", "tests.bench.code"],
     "stores": ["tests.bench.stores kuzu", "tests.bench.stores ladybug", "tests.bench.stores neo4j"],
     "wikipedia": ["tests.bench.wikipedia"],
