@@ -1,6 +1,5 @@
 """One state change, as the one who made it tells it."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -30,7 +29,7 @@ class Entry(NamedTuple):
     """From a ledger of another kind."""
     was: str | None = None
     """The word that the other ledger had for `after`, where it is not the same."""
-    more: Mapping[str, object] | None = None
+    more: dict[str, object] | None = None
     """Whatever else the other ledger had."""
 
 

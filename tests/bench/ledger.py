@@ -1,5 +1,5 @@
-"""The ledger: opening with much history against little, against replaying it, appending against raw writes, and the memory
-that compaction takes."""
+"""The ledger: opening with much history against little and against replaying it, appending against raw writes, and
+the memory that compaction takes."""
 
 import os
 import resource
@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -28,7 +28,7 @@ ROUNDS = 5
 WAY = ("pending", "parsing", "parsed", "linking", "linked", "embedding", "ready")
 
 
-def changes(count: int, batch: int = BATCH) -> list[list[Entry]]:
+def changes(count: int, batch: int = BATCH) -> Iterator[list[Entry]]:
     """Batches as a job makes them: all nodes come one step further, then all of them another."""
     nodes = [str(uuid.UUID(int=number * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128)) for number in range(NODES)]
     made = (
@@ -45,7 +45,7 @@ def changes(count: int, batch: int = BATCH) -> list[list[Entry]]:
         )
         for number in range(count)
     )
-    return iter(lambda: list(islice(made, batch)), [])  # type: ignore[return-value]  # as good as a list, and smaller
+    return iter(lambda: list(islice(made, batch)), [])
 
 
 def write(folder: Path, count: int) -> None:
@@ -92,7 +92,6 @@ def appending(folder: Path) -> tuple[float, float]:
         os.fdatasync(raw)
         theirs += time.perf_counter() - start
     os.close(raw)
-    start = time.perf_counter()
     ledger.close()
     return ours, theirs
 

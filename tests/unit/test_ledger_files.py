@@ -351,7 +351,5 @@ def test_a_server_is_the_same_however_it_is_spoken_to(tmp_path: Path, monkeypatc
 
 
 def test_asking_for_help_imports_no_ledger(tmp_path: Path) -> None:
-    script = (
-        "import sys, orchestrator.ledger, orchestrator.cli.ledger; print([m for m in sys.modules if 'msgspec' in m])"
-    )
-    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
+    script = "import sys, orchestrator.ledger, orchestrator.cli.ledger; print('msgspec' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "False"
