@@ -7,6 +7,8 @@ from graph_stores.protocol import Store
 from orchestrator.checking import Check, Verdict
 from orchestrator.checks import CHECKS, verify
 from orchestrator.files.differences import FileDifferences
+from orchestrator.ledger.checks import LedgerDifferences
+from orchestrator.ledger.scribe import Scribe
 from orchestrator.repair import Mend, repair
 from orchestrator.wikipedia.differences import WikiDifferences
 from orchestrator.workers import read_workers
@@ -24,7 +26,10 @@ class Wanted:
     wikis: bool = False
 
 
-async def examine(store: Store, wanted: Wanted, *, say: Callable[[str], None] = lambda _: None) -> Verdict:
+async def examine(
+    store: Store, wanted: Wanted, *, say: Callable[[str], None] = lambda _: None, scribe: Scribe | None = None
+) -> Verdict:
+    """`scribe` writes the ledger that is to say what the graph says."""
     checks: list[Check] = list(CHECKS)
     menders: dict[str, Mend] = {}
     notes: list[str] = []
@@ -40,6 +45,10 @@ async def examine(store: Store, wanted: Wanted, *, say: Callable[[str], None] = 
         wikis = WikiDifferences(say)
         checks += wikis.checks
         menders |= {check.name: wikis.mend for check in wikis.checks}
+    if scribe and not busy:
+        ledger = LedgerDifferences(scribe)
+        checks += ledger.checks
+        menders |= {check.name: ledger.mend for check in ledger.checks}
     repaired = await repair(store, checks, menders) if wanted.repair else None
     verdict = await verify(store, checks)
     return replace(verdict, notes=[*notes, *files.notes], repaired=repaired)

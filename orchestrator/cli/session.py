@@ -90,6 +90,15 @@ class Session:
         store.listen(scribe)
         return scribe
 
+    def keep_whole_ledger(self, store: Store) -> "Scribe | None":
+        """The same, where it is a ledger of all who work on the graph."""
+        return self.keep_ledger(store) if self._knows_everybody else None
+
+    @property
+    def _knows_everybody(self) -> bool:
+        """Each machine has a ledger of its own, unless it was told where there is one for all."""
+        return graph_stores.is_embedded(self.settings.store) or self.settings.ledger is not None
+
     def ledger_folder(self) -> Path | None:
         if not self.settings.keeps_ledger:
             return None
@@ -98,13 +107,8 @@ class Session:
         return folder_of(self.settings.store, self.settings.project, self.settings.ledger)
 
     def rates(self) -> "Rates | None":
-        """How fast the work goes, by the ledger; None where that does not know of everybody who works.
-
-        Each machine has a ledger of its own, unless it was told where there is one for all.
-        """
-        if (folder := self.ledger_folder()) is None:
-            return None
-        if not (graph_stores.is_embedded(self.settings.store) or self.settings.ledger):
+        """How fast the work goes, by the ledger; None where that does not know of everybody who works."""
+        if (folder := self.ledger_folder()) is None or not self._knows_everybody:
             return None
         from orchestrator.ledger.pace import rates
         from orchestrator.progress import WINDOW

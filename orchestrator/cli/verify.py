@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.options import Command, GlobalOptions
+from orchestrator.cli.options import Command, GlobalOptions, ledger_options
 
 if TYPE_CHECKING:
     from orchestrator.checking import Problem, Repaired, Verdict
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 @click.option("--sources/--no-sources", default=True, help="Whether files are compared with their folders; they are.")
 @click.option("--rehash", is_flag=True, help="Read every file, also where size and time of change are as they were.")
 @click.option("--wikis", is_flag=True, help="Compare articles with their wikis too, which are asked for it.")
+@ledger_options
 @click.pass_obj
 def verify(options: GlobalOptions, repair: bool, sources: bool, rehash: bool, wikis: bool) -> int:
     """Check that the graph is as it must be.
@@ -28,7 +29,9 @@ def verify(options: GlobalOptions, repair: bool, sources: bool, rehash: bool, wi
 
     wanted = Wanted(repair=repair, files=sources, rehash=rehash, wikis=wikis)
     session = Session.begin(options)
-    verdict = session.run(lambda store: examine(store, wanted, say=_say), share=not repair)
+    verdict = session.run(
+        lambda store: examine(store, wanted, say=_say, scribe=session.keep_whole_ledger(store)), share=not repair
+    )
     if options.json:
         from orchestrator.cli.text import dumps
 

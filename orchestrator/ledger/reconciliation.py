@@ -39,13 +39,16 @@ class Found:
     run: str | None
 
 
-async def reconcile(store: Store, scribe: Scribe) -> int:
-    """Add what is missing; returns how many changes that were. Costs little where nothing is."""
+async def reconcile(store: Store, scribe: Scribe, *, whole: bool = False) -> int:
+    """Add what is missing; returns how many changes that were. Costs little where nothing is.
+
+    `whole` compares every node, also where nothing points to a difference.
+    """
     async with holding(store, "ledger", owner=scribe.writer, waiting=lambda: None):
         others = any(each.known.name != scribe.writer and not each.is_gone for each in await read_workers(store))
         with ExitStack() as stack:
             reading = await asyncio.to_thread(_opened, scribe, stack)
-            since = _since(reading)
+            since = _EVER if whole else _since(reading)
             if since is None and (others or await _adds_up(store, reading)):
                 return 0
             entries = await _missing(store, scribe, since or _EVER, others=others)

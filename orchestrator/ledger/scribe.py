@@ -8,7 +8,7 @@ found by the next reconciliation.
 import logging
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ class Scribe:
     def __init__(self, folder: Path, *, writer: str) -> None:
         self.folder = folder
         self.writer = writer
-        self._told: queue.SimpleQueue[Sequence[Move] | None] = queue.SimpleQueue()
+        self._told: queue.Queue[Sequence[Move] | None] = queue.Queue()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._ledger: Ledger | None = None
@@ -53,6 +53,10 @@ class Scribe:
                 self._ledger = Ledger.open(self.folder, writer=self.writer)
             return self._ledger
 
+    def flush(self) -> None:
+        """Wait until what was told until now is written."""
+        self._told.join()
+
     def close(self) -> None:
         """Write what was told until now."""
         self._closing.set()
@@ -66,28 +70,31 @@ class Scribe:
         """Until nothing more is told; after a failure it only listens, because a full disk is full for every batch."""
         failed = ended = False
         while not ended:
-            first = self._told.get()
+            told = [self._told.get()]
             self._closing.wait(_GATHERING)
-            moves, ended = self._gathered(first)
+            told += self._told_meanwhile()
+            ended = told[-1] is None
+            moves = [move for each in told if each for move in each]
             try:
                 if moves and not failed:
                     self.ledger().append(_entries(moves, self.writer))
             except OSError as error:
                 failed = True
                 logger.warning("the ledger %s cannot be written, the job goes on without it: %s", self.folder, error)
+            for _ in told:
+                self._told.task_done()
 
-    def _gathered(self, told: Sequence[Move] | None) -> tuple[list[Move], bool]:
-        """What was told meanwhile as well, and whether that was all."""
-        moves: list[Move] = []
-        while told is not None:
-            moves += told
-            if len(moves) >= _MOST_AT_ONCE:
-                return moves, False
+    def _told_meanwhile(self) -> Iterator[Sequence[Move] | None]:
+        count = 0
+        while count < _MOST_AT_ONCE:
             try:
                 told = self._told.get_nowait()
             except queue.Empty:
-                return moves, False
-        return moves, True
+                return
+            yield told
+            if told is None:
+                return
+            count += len(told)
 
 
 def _entries(moves: Sequence[Move], by: str) -> "list[Entry]":

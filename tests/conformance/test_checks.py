@@ -86,10 +86,7 @@ class Whole:
                 self.node("File", number, root=self.name, path=f"{number}.md", _manifest=ONE_PART)
                 for number in (1, 2, 3)
             ),
-            *(
-                self.node(label, **EMBEDDED, **({"_chunks": 1} if label == "MarkdownSection" else {}))
-                for label in TEXTS
-            ),
+            *(self.node(label, **EMBEDDED | ({"_chunks": 1} if label == "MarkdownSection" else {})) for label in TEXTS),
             self.node("Article", wiki=self.name, title="Mill", expansion_state="processed", _sections='[["0", true]]'),
             self.node("Article", 2, state="skip", wiki=self.name, title="Wheel"),
             self.node("Category", wiki=self.name, title="Mills"),

@@ -8,6 +8,7 @@ import pytest
 from graph_stores.model import Select
 from graph_stores.protocol import Store
 from orchestrator.leases import owner_name
+from orchestrator.ledger.checks import LedgerDifferences
 from orchestrator.ledger.life import life_of
 from orchestrator.ledger.lines import Record
 from orchestrator.ledger.pace import rates
@@ -17,6 +18,7 @@ from orchestrator.ledger.scribe import Scribe
 from orchestrator.ledger.validation import validate
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.states import ErrorClass
+from orchestrator.verifying import Wanted, examine
 from tests.conformance.examples import bring, claim, claim_one, files, ref, write
 
 # A process of this machine that is not there any more.
@@ -178,3 +180,24 @@ async def test_the_ledger_tells_how_fast_the_work_goes(
     assert known is not None
     assert set(known) == {"parse"}
     assert 0 < known["parse"] <= 10
+
+
+async def test_verify_finds_what_the_ledger_does_not_say_and_writes_it_down(
+    store: Store, lifecycle: Lifecycle, scribe: Scribe, folder: Path
+) -> None:
+    await write(store, nodes=files(3))
+    only_the_ledger = Wanted(files=False)
+    assert "ledger" not in {each.check for each in (await examine(store, only_the_ledger, scribe=scribe)).problems}
+    store.listen(None)
+    await lifecycle.complete([Result(node=await claim_one(lifecycle))])
+    await lifecycle.delete([ref("f00002")])
+    [problem] = [
+        each for each in (await examine(store, only_the_ledger, scribe=scribe)).problems if each.check == "ledger"
+    ]
+    assert {each.found for each in problem.examples} == {
+        "pending in the ledger, parsed in the graph",
+        "pending in the ledger, gone in the graph",
+    }
+    store.listen(scribe)
+    await LedgerDifferences(scribe).mend(store, problem.examples)
+    assert await missing(store, folder) == []

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from orchestrator.ledger import compaction, locks, upkeep
 from orchestrator.ledger.files import list_files
 from orchestrator.ledger.ledger import Ledger
+from orchestrator.ledger.record import Entry
 from orchestrator.ledger.validation import validate
 
 from .ledger_faults import BreakingDisk, How, Killed, Lives, Told
@@ -185,10 +186,10 @@ class AnythingAtAnyTime(RuleBasedStateMachine):
         disk.at = None
         self.told.acknowledge(entries)
 
-    def _append_until_done(self, ledger: Ledger, entries: list[object]) -> None:
+    def _append_until_done(self, ledger: Ledger, entries: list[Entry]) -> None:
         for _ in range(3):
             try:
-                ledger.append(entries)  # type: ignore[arg-type]
+                ledger.append(entries)
                 return
             except OSError:
                 continue
