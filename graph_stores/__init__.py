@@ -47,6 +47,11 @@ def scheme_of(url: str) -> str:
     return scheme
 
 
+def module_of(url: str) -> str:
+    """The package that holds the engine of this store."""
+    return _MODULES[scheme_of(url)]
+
+
 def needs_credentials(url: str) -> bool:
     return scheme_of(url) in _SERVED
 
@@ -63,7 +68,7 @@ def path_of(url: str) -> Path | None:
 
 def dialect_of(url: str) -> str:
     """The folder of `cypher` that holds the queries for this store."""
-    return _MODULES[scheme_of(url)].rpartition(".")[2]
+    return module_of(url).rpartition(".")[2]
 
 
 async def open_store(
@@ -112,7 +117,7 @@ def check_schema(status: SchemaStatus, url: str) -> None:
 
 
 async def _open(url: str, way: str, **options: Any) -> Store:
-    module = import_module(_MODULES[scheme_of(url)])
+    module = import_module(module_of(url))
     return cast(Store, await getattr(module, way)(url, **options))
 
 

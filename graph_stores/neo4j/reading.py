@@ -65,8 +65,12 @@ class Reading:
             counts: list[tuple[str, Record]] = []
             errors: Counter[tuple[str, str]] = Counter()
             for label in labels:
-                text = cypher.render(DIALECT, "progress_counts", label=label)
+                # A node of a graph that was migrated may have several labels, and is counted under the first.
+                form = "progress_counts_once" if self._schema.shape.adopted else "progress_counts"
+                text = cypher.render(DIALECT, form, label=label)
                 asked = {"project": self._project, "finished": list(finished), "window": window}
+                if self._schema.shape.adopted:
+                    asked["before"] = [each for each in labels if each < label]
                 counts += [(label, row) for row in await fetch(tx, text, **asked)]
                 text = cypher.render(DIALECT, "progress_errors", label=label)
                 asked = {"project": self._project, "shallowest": SHALLOWEST, "limit": _MESSAGES_READ}

@@ -20,6 +20,8 @@ from graph_stores.protocol import SchemaStatus
 _ONLINE, _FAILED = "ONLINE", "FAILED"
 # The server's answer when another process created the same thing at the same moment.
 _ALREADY_THERE = "AlreadyExists"
+# What a label that a migration found needs, so that its nodes can be claimed and counted.
+ADOPTING = ("migration/label_constraint", "migration/label_index")
 _TRIES = 10
 _PAUSE = 0.1
 
@@ -33,6 +35,8 @@ class Shape:
     edge_types: frozenset[str]
     online: frozenset[str]
     failed: frozenset[str]
+    adopted: frozenset[str] = frozenset()
+    """Those of the labels that are not graphmill's own: a migration found nodes with a state under them."""
 
     def check_labels(self, labels: Iterable[str]) -> None:
         _check("label", set(labels), self.labels)
@@ -42,7 +46,8 @@ class Shape:
 
     def status(self) -> SchemaStatus:
         migrations = cypher.migrations(DIALECT)
-        missing = [] if self.version is None else [name for name in _created(migrations) if name not in self.online]
+        wanted = [*_created(migrations), *(name for label in sorted(self.adopted) for name in names_of_adopted(label))]
+        missing = [] if self.version is None else [name for name in wanted if name not in self.online]
         return SchemaStatus(found=self.version, newest=migrations[-1].number, missing=tuple(missing))
 
 
@@ -70,6 +75,9 @@ class Schema:
             )
         for migration in cypher.migrations(DIALECT):
             await self._bring(migration, before, until)
+        for label in sorted(before.adopted):
+            for text in ADOPTING:
+                await self._create(cypher.render(DIALECT, text, label=label), until)
         seconds = self._connection.whole_seconds(until)
         await self._connection.run(cypher.load(DIALECT, "schema_await"), {"seconds": seconds}, until=until)
         return (await self.look(until=until)).status()
@@ -113,15 +121,21 @@ async def _shape(transaction: AsyncManagedTransaction) -> Shape:
     constraints = await fetch(transaction, cypher.load(DIALECT, "schema_constraints"))
     indexes = await fetch(transaction, cypher.load(DIALECT, "schema_indexes"))
     types = await fetch(transaction, cypher.load(DIALECT, "edge_types"))
+    adopted = frozenset(row["label"] for row in await fetch(transaction, cypher.load(DIALECT, "labels_known")))
     ours = frozenset(_created(cypher.migrations(DIALECT)))
     labels = [row["labelsOrTypes"][0] for row in constraints if row["name"] in ours and row["properties"] == ["uuid"]]
     return Shape(
         version=versions[0]["version"] if versions else None,
-        labels=frozenset(labels),
+        labels=frozenset(labels) | adopted,
+        adopted=adopted,
         edge_types=frozenset(row["type"] for row in types),
         online=frozenset(row["name"] for row in indexes if row["state"] == _ONLINE),
         failed=frozenset(row["name"] for row in indexes if row["state"] == _FAILED and not row["owningConstraint"]),
     )
+
+
+def names_of_adopted(label: str) -> tuple[str, str]:
+    return f"graphmill_{label}_uuid", f"graphmill_{label}_claim"
 
 
 def _created(migrations: Sequence[Migration]) -> list[str]:

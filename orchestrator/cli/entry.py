@@ -26,6 +26,7 @@ COMMANDS = (
     "forget",
     "worker",
     "copy",
+    "migrate",
     "init",
     "config",
     "demo",

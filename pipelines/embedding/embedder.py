@@ -87,6 +87,22 @@ async def open_embedder(choice: EmbedderChoice) -> Embedder | None:
             return await open_endpoint(model, url=choice.url, key=choice.key)
 
 
+def model_of(name: str) -> tuple[str, str]:
+    """The provider and the model that an embedder of that name writes on what it embedded."""
+    provider, _, model = name.partition(":")
+    if provider == "wordllama":
+        from pipelines.embedding.word_llama import MODEL
+
+        return provider, MODEL
+    return provider, model
+
+
+def can_open(choice: EmbedderChoice) -> bool:
+    """Whether there is an embedder of that name; not whether it answers."""
+    provider, _, model = choice.name.partition(":")
+    return provider in _FORMS and provider != "none" and bool(model) == ("<" in _FORMS[provider])
+
+
 def name_of(*, provider: str, model: str) -> str:
     """The name that opens the embedder of a space again."""
     return f"{provider}:{model}" if "<" in _FORMS.get(provider, "<") else provider

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MODEL = "l2_supercat_256"
+MODEL = "l2_supercat_256"
 _READS = 512
 # What pieces() has tokenized is kept for embed(), which comes next; this many are enough for any batch.
 _REMEMBERED = 4096
@@ -27,7 +27,7 @@ _REMEMBERED = 4096
 
 class WordLlamaEmbedder:
     provider = "wordllama"
-    model = _MODEL
+    model = MODEL
     appetite = Appetite(texts=256, characters=1_000_000, calls=2)
 
     def __init__(self, loaded: Any, executor: ThreadPoolExecutor) -> None:

@@ -1,0 +1,1 @@
+SHOW CONSTRAINTS YIELD name, type, entityType, labelsOrTypes, properties, createStatement

@@ -1,0 +1,2 @@
+MATCH (m:GraphmillMeta {key: 'labels'})
+DETACH DELETE m

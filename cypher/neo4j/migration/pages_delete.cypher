@@ -1,0 +1,2 @@
+MATCH (m:GraphmillMeta {kind: 'migrated page'})
+DETACH DELETE m

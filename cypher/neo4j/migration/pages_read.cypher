@@ -1,0 +1,2 @@
+MATCH (m:GraphmillMeta {kind: 'migrated page'})
+RETURN m.rules AS rules

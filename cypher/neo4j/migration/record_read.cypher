@@ -1,0 +1,3 @@
+// What is remembered of the migration of this database.
+MATCH (m:GraphmillMeta {key: 'migration'})
+RETURN properties(m) AS record

@@ -1,0 +1,3 @@
+MATCH (m:GraphmillMeta {key: 'migration'})
+WHERE m.token = $token
+REMOVE m.token, m.until

@@ -1,0 +1,399 @@
+"""The migration of a graph with marks on its nodes: plan, apply, validate, rollback and finalize, page by page.
+
+Each page is one transaction that keeps what it replaces. Killed anywhere, the same command goes on: a node that was
+moved says so itself. What the rules rest on beside the nodes is settled once and remembered until the end.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import NAMESPACE_URL, uuid4, uuid5
+
+from graph_stores.legacy import MarkedGraph, MigrationRefused, Moved, Row
+from graph_stores.model import VectorSpace
+from orchestrator.migration.marks import Marks, is_stale
+from orchestrator.migration.literals import Written, literal
+from orchestrator.migration.report import Found, Outcome, Problem, summed
+from orchestrator.migration.survey import (
+    PAGE,
+    Model,
+    Scope,
+    Settled,
+    Survey,
+    base_parameters,
+    each_page,
+    own_labels,
+    settle,
+    take_survey,
+    told,
+)
+
+_NAMESPACE = uuid5(NAMESPACE_URL, "graphmill:migration")
+_WRITE_PAGE = 5_000
+_CLAIM_SECONDS = 120.0
+# In the order of `Moved`'s first four fields.
+Progress = Callable[[int, int], None]
+"""Called with the places that are done and all there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a person asked for."""
+
+    scope: Scope
+    marks: Marks = field(default_factory=Marks)
+    given: Model | None = None
+    configured: Model | None = None
+
+
+class MarkedMigration:
+    def __init__(self, graph: MarkedGraph, wishes: Wishes, progress: Progress = lambda done, of: None) -> None:
+        self._graph = graph
+        self._wishes = wishes
+        self._scope = wishes.scope
+        self._marks = wishes.marks
+        self._progress = progress
+
+    async def detect(self) -> Found:
+        survey = await self._survey()
+        return told(survey, self._graph.url, await self._graph.record())
+
+    async def plan(self) -> Outcome:
+        survey = await self._survey()
+        self._refuse_foreign(survey)
+        settled = await self._settled(survey)
+        moved: list[Moved] = []
+
+        async def work(page: Mapping[str, int]) -> None:
+            looked = await self._look(settled, page, twins=())
+            rows = await self._graph.ask("plan", {**self._parameters(settled), **page, "stale": looked.stale})
+            moved.extend(map(_moved, rows))
+
+        await each_page(self._graph, work, PAGE)
+        return self._outcome(moved, settled, survey)
+
+    async def cypher(self) -> str:
+        """What apply runs, with its parameters, to be run by hand: look first, and apply with what came of it."""
+        settled = await self._settled(await self._survey())
+        last = {"first": 0, "last": max(await self._graph.last_place(), 0)}
+        decided = {"stale": [], "ids": {}, "twins": [], "now": Written("datetime()")}
+        parameters = {**self._parameters(settled), **last, **decided}
+        texts = [f"// {name}\n{self._graph.text(name)};" for name in ("plan", "look", "apply", "rollback")]
+        return "\n\n".join(["\n".join(f":param {key} => {literal(value)};" for key, value in parameters.items()), *texts])
+
+    async def apply(self) -> Outcome:
+        began = time.monotonic()
+        await self._refuse_while_at_work()
+        survey = await self._survey()
+        record = await self._graph.record()
+        if not survey.marked and not survey.of("migrated") and not record.get("settled"):
+            self._refuse_foreign(survey)
+        if record.get("finalized") and survey.marked:
+            record = {}  # a new migration, of what came after the last one was finished
+        settled = await self._settled(survey)
+        if not survey.of(*_TO_MOVE) or not survey.marked and not record.get("open"):
+            return self._outcome([], settled, survey, seconds=time.monotonic() - began)
+        moved = await self._alone(lambda token: self._move_all(token, survey, settled, record))
+        return self._outcome(moved, settled, survey, seconds=time.monotonic() - began)
+
+    async def validate(self) -> Outcome:
+        record = await self._graph.record()
+        survey = await self._survey()
+        settled = await self._settled(survey)
+        rows: list[Row] = []
+        stale: list[str] = []
+        words: Counter[str] = Counter()
+
+        async def work(page: Mapping[str, int]) -> None:
+            parameters = {**self._parameters(settled), **page}
+            rows.extend(await self._graph.ask("validate", parameters))
+            for row in await self._graph.ask("hashed", parameters):
+                if is_stale(row["hashed"]):
+                    stale.append(row["uuid"])
+            for row in await self._graph.ask("unknown", parameters):
+                words[row["word"]] += row["count"]
+
+        await each_page(self._graph, work, PAGE)
+        problems = [*_problems(rows), *await self._unreconciled(rows)]
+        if stale:
+            problems.append(
+                Problem(problem="ready with the vector of another text", label="", count=len(stale), examples=stale[:3])
+            )
+        if not any(row["rule"] for row in rows) and not record.get("finalized"):
+            self._refuse_foreign(survey)
+        moved = [_moved({**row, "unknown": None}) for row in rows if row["rule"]]
+        outcome = self._outcome(moved, settled, survey, problems=problems)
+        return Outcome(
+            store=outcome.store, moved=outcome.moved, problems=outcome.problems, unknown=dict(sorted(words.items())),
+            model=outcome.model, dimension=outcome.dimension, left=outcome.left,
+        )  # fmt: skip
+
+    async def rollback(self) -> Outcome:
+        began = time.monotonic()
+        await self._refuse_while_at_work()
+        record = await self._graph.record()
+        survey = await self._survey()
+        if not survey.of("migrated") and not record.get("open"):
+            raise _nothing_to_undo(record)
+        counted: list[Moved] = []
+
+        async def undo(token: str) -> None:
+            done = _Done(await self._graph.last_place() + 1, self._progress)
+
+            async def work(page: Mapping[str, int]) -> None:
+                rows = await self._graph.move("rollback", {**page, "project": self._scope.project}, token=token, noted=False)
+                counted.append(Moved(rule="rollback", label="", to="as before", count=rows[0]["count"]))
+                done.add(page)
+
+            await each_page(self._graph, work, _WRITE_PAGE)
+            before = json.loads(record.get("schema", "[]"))
+            if await self._migrated_elsewhere():
+                return
+            await self._graph.restore_schema(before, was_graphmill=bool(record.get("graphmill")))
+
+        await self._alone(undo)
+        moved, _ = summed(counted)
+        return Outcome(store=self._graph.url, moved=moved, seconds=time.monotonic() - began)
+
+    async def finalize(self) -> Outcome:
+        began = time.monotonic()
+        await self._refuse_while_at_work()
+        survey = await self._survey()
+        if survey.marked:
+            raise MigrationRefused(
+                f"{survey.marked:,} nodes are not migrated yet", hint="finish it first: graphmill migrate apply"
+            )
+        if not survey.of("migrated"):
+            raise MigrationRefused("there is nothing to finish: no node was migrated", hint="see: graphmill migrate detect")
+        counted: list[Moved] = []
+        gone = {
+            "gone": dict.fromkeys(self._marks.gone),
+            "goneFromFiles": dict.fromkeys(self._marks.gone_from_files),
+            "project": self._scope.project,
+        }
+
+        async def finish(token: str) -> None:
+            done = _Done(await self._graph.last_place() + 1, self._progress)
+
+            async def work(page: Mapping[str, int]) -> None:
+                rows = await self._graph.move("finalize", {**gone, **page}, token=token, noted=False)
+                counted.append(Moved(rule="finalize", label="", to="final", count=rows[0]["count"]))
+                done.add(page)
+
+            await each_page(self._graph, work, _WRITE_PAGE)
+            await self._graph.forget(pages_only=True)
+            await self._graph.remember({"finalized": True, "open": False})
+
+        await self._alone(finish)
+        moved, _ = summed(counted)
+        return Outcome(store=self._graph.url, moved=moved, seconds=time.monotonic() - began)
+
+    async def _move_all(self, token: str, survey: Survey, settled: Settled, record: Mapping[str, Any]) -> list[Moved]:
+        if not record.get("open"):
+            schema = record.get("schema") or json.dumps(list(await self._graph.schema()))
+            graphmill = record.get("graphmill") if "graphmill" in record else await self._graph.is_graphmill()
+            begun = {
+                "settled": settled.dump(), "schema": schema, "graphmill": graphmill, "open": True, "finalized": False
+            }  # fmt: skip
+            await self._graph.remember(begun)
+        labels = [label for label in survey.labels if label]
+        twins = await self._graph.clear_way(labels)
+        given = {row["uuid"] for row in await self._graph.ask("given_ids", {})}
+        moved: list[Moved] = []
+        done = _Done(await self._graph.last_place() + 1, self._progress)
+        now = {"now": _now()}
+
+        async def work(page: Mapping[str, int]) -> None:
+            looked = await self._look(settled, page, twins=twins)
+            asked = {"stale": looked.stale, "ids": looked.ids(self._scope, given), **now}
+            rows = await self._graph.move("apply", {**self._parameters(settled), **page, **asked}, token=token, noted=True)
+            moved.extend(map(_moved, rows))
+            done.add(page)
+
+        await each_page(self._graph, work, _WRITE_PAGE)
+        await self._graph.make_schema([label for label in survey.adopted if label not in own_labels()])
+        if settled.model and settled.dimension:
+            space = VectorSpace(provider=settled.model.provider, model=settled.model.model, dimension=settled.dimension)
+            known = await self._graph.spaces()
+            for row in await self._graph.ask("projects", {}):
+                if row["project"] not in known:
+                    await self._graph.declare_space(row["project"], space)
+        await self._graph.remember({"open": False})
+        return moved
+
+    async def _look(self, settled: Settled, page: Mapping[str, int], *, twins: Sequence[int]) -> "_Looked":
+        within = [place for place in twins if page["first"] <= place <= page["last"]]
+        rows = await self._graph.ask("look", {**self._parameters(settled), **page, "stale": [], "twins": within})
+        return _Looked(
+            stale=[row["place"] for row in rows if is_stale(row["hashed"])], lacking=[row for row in rows if row["lacksId"]]
+        )
+
+    async def _unreconciled(self, rows: Sequence[Row]) -> list[Problem]:
+        """Every rule has moved as many nodes as say that it moved them. Only told for the whole database."""
+        if self._scope.project is not None:
+            return []
+        noted: Counter[tuple[str, str]] = Counter()
+        for row in await self._graph.ask("pages_read", {}):
+            for rule, label, _, count in json.loads(row["rules"]):
+                noted[rule, label] += count
+        found: Counter[tuple[str, str]] = Counter()
+        for row in rows:
+            if row["rule"]:
+                found[row["rule"], row["label"]] += row["count"]
+        return [
+            Problem(
+                problem=f"rule {rule} moved {noted[rule, label]:,}, and {found[rule, label]:,} say so",
+                label=label,
+                count=abs(noted[rule, label] - found[rule, label]),
+            )
+            for rule, label in sorted(noted.keys() | found.keys())
+            if noted[rule, label] != found[rule, label]
+        ]
+
+    async def _migrated_elsewhere(self) -> bool:
+        """Whether nodes of another project are still as the migration left them: the schema is theirs too."""
+        if self._scope.project is None:
+            return False
+        everywhere = Scope(project=None, home=self._scope.home)
+        return bool((await take_survey(self._graph, self._marks, everywhere)).of("migrated"))
+
+    async def _survey(self) -> Survey:
+        return await take_survey(self._graph, self._marks, self._scope)
+
+    async def _settled(self, survey: Survey) -> Settled:
+        """What a migration that was begun rests on, or what this one would."""
+        record = await self._graph.record()
+        if record.get("settled") and (record.get("open") or survey.of("migrated")):
+            settled = Settled.load(record["settled"])
+            given = self._wishes.given
+            if given and settled.model != given:
+                known = settled.model.name if settled.model else "no model"
+                raise MigrationRefused(
+                    f"the migration was begun with {known}, and --embedding-model says {given.name}",
+                    hint="leave it out, or go back first: graphmill migrate rollback",
+                )
+            return settled
+        return await settle(self._graph, survey, self._scope, self._wishes.given, self._wishes.configured)
+
+    async def _alone(self, work: Callable[[str], Any]) -> Any:  # Any: what the work returns
+        token = uuid4().hex
+        if not await self._graph.claim(token, seconds=_CLAIM_SECONDS):
+            raise MigrationRefused(
+                "another process migrates this database", hint=f"wait for it; if it was killed, for {_CLAIM_SECONDS:.0f} s"
+            )
+        try:
+            return await work(token)
+        finally:
+            await self._graph.release(token)
+
+    async def _refuse_while_at_work(self) -> None:
+        if who := await self._graph.at_work():
+            raise MigrationRefused(
+                f"a job is at work on this database: {', '.join(who)}", hint="let it end, or stop it, and try again"
+            )
+
+    def _refuse_foreign(self, survey: Survey) -> None:
+        if not survey.marked and not survey.of("migrated", "graphmill") and survey.shapes:
+            raise MigrationRefused("nothing in this graph is known", hint=told(survey, self._graph.url, {}).advice)
+
+    def _parameters(self, settled: Settled) -> dict[str, Any]:
+        return {**base_parameters(self._marks, self._scope), **settled.parameters()}
+
+    def _outcome(
+        self, moved: Sequence[Moved], settled: Settled, survey: Survey, *, problems: Sequence[Problem] = (), seconds: float | None = None
+    ) -> Outcome:
+        rows, unknown = summed(moved)
+        return Outcome(
+            store=self._graph.url,
+            moved=rows,
+            unknown=unknown,
+            problems=problems,
+            model=settled.model.name if settled.model else None,
+            dimension=settled.dimension,
+            left=survey.left,
+            seconds=seconds,
+        )
+
+
+_TO_MOVE = ("G0", "G1", "G2", "G3", "mapped", "unmarked")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looked:
+    """What had to be decided outside of the graph, of one page."""
+
+    stale: list[int]
+    lacking: Sequence[Row]
+
+    def ids(self, scope: Scope, given: set[str]) -> dict[str, str]:
+        """A uuid for each node that has none: from what it says of itself, and where two say the same from its place."""
+        ids: dict[str, str] = {}
+        for row in self.lacking:
+            said = sorted((key, value) for key, value in row["said"] if value is not None)
+            names = [scope.project or scope.home, row["label"], json.dumps(said, ensure_ascii=False)]
+            uuid = _uuid(names)
+            if uuid in given:
+                uuid = _uuid([*names, str(row["place"])])
+            given.add(uuid)
+            ids[str(row["place"])] = uuid
+        return ids
+
+
+class _Done:
+    """How far the pages are, told as they end."""
+
+    def __init__(self, of: int, progress: Progress) -> None:
+        self._of = of
+        self._done = 0
+        self._progress = progress
+
+    def add(self, page: Mapping[str, int]) -> None:
+        self._done += page["last"] - page["first"] + 1
+        self._progress(self._done, self._of)
+
+
+def _uuid(names: Sequence[str]) -> str:
+    return str(uuid5(_NAMESPACE, "\0".join(names)))
+
+
+def _now() -> Any:  # Any: a time of the machine, for nodes that have none of their own
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC)
+
+
+def _moved(row: Row) -> Moved:
+    return Moved(
+        rule=row["rule"],
+        label=row["label"],
+        to=row["to"],
+        count=row["count"],
+        unknown=row["unknown"],
+        examples=row["examples"],
+    )
+
+
+def _problems(rows: Sequence[Row]) -> list[Problem]:
+    counts: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row["problem"]:
+            key = (row["problem"], row["label"])
+            counts[key] += row["count"]
+            examples[key] = [*examples.get(key, []), *row["examples"]][:3]
+    return [
+        Problem(problem=problem, label=label, count=count, examples=examples[problem, label])
+        for (problem, label), count in sorted(counts.items())
+    ]
+
+
+def _nothing_to_undo(record: Mapping[str, Any]) -> MigrationRefused:
+    if record.get("finalized"):
+        return MigrationRefused(
+            "the migration was finalized: what it replaced is not there any more",
+            hint="only a backup of the database can bring it back",
+        )
+    return MigrationRefused("there is nothing to undo: no node was migrated", hint="see: graphmill migrate detect")

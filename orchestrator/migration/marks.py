@@ -1,0 +1,221 @@
+"""What older graphs say of themselves: the names of their marks, and what their words mean.
+
+Owns the shapes that are recognised unasked; a mapping file makes others of the same kind (`orchestrator.migration.mapping`).
+Pure: it reads no graph. What it makes of a node is told by the rules in `cypher/<dialect>/migration/`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from orchestrator.stages import TEXTS
+from orchestrator.states import RECORDS, State
+
+RULES = MappingProxyType(
+    {
+        "1-placeholder": "a placeholder without content",
+        "2-schema-dirty": "its schema was marked as changed",
+        "3-error": "it had failed",
+        "4-state-word": "its own word says so; work that was under way goes back to where it began",
+        "5-embeddings-dirty": "its vector was marked as out of date",
+        "5-leftover-flag": "a flag that was never taken back: its state is younger",
+        "6-stale-vector": "its vector is of another text or model, or nobody knows of which model",
+        "7-vectors-complete": "every vector that it needs is there",
+        "8-nothing-to-embed": "there is nothing in it to embed",
+        "9-structure": "it has its relationships and no vector",
+        "9-no-structure": "it has neither relationships nor a vector",
+        "10-unknown-word": "its state is a word that nobody knows",
+    }
+)
+
+# Shorter texts were never embedded.
+SHORTEST = 5
+CONTENT = "content"
+
+_WORDS = {
+    **{word: State.PENDING for word in ("pending", "mentioned", "discovered", "parsing")},
+    **{word: State.PARSED for word in ("parsed", "relations", "linking")},
+    **{word: State.LINKED for word in ("linked", "entities", "embedding")},
+    **{word: State.READY for word in ("ready", "embedded")},
+    "skip": State.SKIP,
+    "error": State.ERROR,
+}
+_ERROR_TYPES = {
+    **{word: "parse" for word in ("parse", "parsing", "read")},
+    **{word: "link" for word in ("link", "linking", "relations")},
+    **{word: "embed" for word in ("embed", "embedding", "embeddings", "entities")},
+}
+_LABELS = (
+    "Scope File Directory Project PackageJson ExternalLibrary MarkdownDocument MarkdownSection CodeBlock DataFile "
+    "DataSection MediaFile ImageFile ThreeDFile DocumentFile WebPage Stylesheet GenericFile Entity EmbeddingChunk"
+).split()
+# Whole things: what is ready of them is what they hold, unless their label has vectors of its own.
+_WHOLES = (
+    "File Directory Project PackageJson ExternalLibrary MarkdownDocument DataFile MediaFile ImageFile ThreeDFile "
+    "DocumentFile WebPage Stylesheet GenericFile Entity"
+).split()
+_NEVER_EMBEDDED = ("Directory", "Project", "PackageJson", "ExternalLibrary")
+_BOOKKEEPING = ("GraphmillMeta", "GraphmillCommit", "GraphmillHold", "Wiki", *sorted(RECORDS))
+# ISO 8601, and only days that there are: the server refuses a whole page for one that there is not.
+_MOMENT = (
+    r"(\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8]))"
+    r"|\d\d(0[48]|[2468][048]|[13579][26])-02-29|(0[48]|[2468][048]|[13579][26])00-02-29)"
+    r"(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-](0\d|1[0-7]):?[0-5]\d)?)?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """One of the vectors of a node: where it may be, its hash, and the texts it may be of."""
+
+    name: str
+    vectors: tuple[str, ...]
+    hashes: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+_SLOTS = (
+    Slot(
+        name="name",
+        vectors=("embedding_name",),
+        hashes=("embedding_name_hash",),
+        texts=("_name", "name", "signature", "title", "path"),
+    ),
+    Slot(
+        name=CONTENT,
+        vectors=("embedding_content", "embedding"),
+        hashes=("embedding_content_hash", "embedding_hash"),
+        texts=("_content", "content", "source", "text", "textContent", "code"),
+    ),
+    Slot(
+        name="description",
+        vectors=("embedding_description",),
+        hashes=("embedding_description_hash",),
+        texts=("_description", "description", "docstring"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Names of properties by what they say; of several the first that a node has counts."""
+
+    state: tuple[str, ...] = ("_state",)
+    file_state: tuple[str, ...] = ("state",)
+    """The state of files alone: on another node such a name may be anything."""
+    words: Mapping[str, str] = field(default_factory=lambda: {word: state.value for word, state in _WORDS.items()})
+    placeholder: tuple[str, ...] = ("_pending",)
+    unread: tuple[str, ...] = ("schemaDirty",)
+    dirty: tuple[str, ...] = ("embeddingsDirty",)
+    trusted_by: tuple[str, ...] = ("_embeddedAt",)
+    """Who has one of these and a state of its own is believed more than a flag."""
+    slots: tuple[Slot, ...] = _SLOTS
+    id: tuple[str, ...] = ("uuid",)
+    name: tuple[str, ...] = ("_name", "title", "path", "url")
+    provider: tuple[str, ...] = ("embedding_provider", "_embeddingProvider")
+    model: tuple[str, ...] = ("embedding_model", "_embeddingModel")
+    chunk_count: tuple[str, ...] = ("chunkCount",)
+    chunk_type: str = "HAS_EMBEDDING_CHUNK"
+    content_hash: tuple[str, ...] = ("_contentHash", "contentHash", "hash", "rawContentHash", "parsedContentHash")
+    detected: tuple[str, ...] = ("_detectedAt", "createdAt")
+    changed: tuple[str, ...] = ("_stateChangedAt", "stateUpdatedAt", "updatedAt")
+    error_type: tuple[str, ...] = ("_errorType", "errorType")
+    error_message: tuple[str, ...] = ("_errorMessage", "errorMessage")
+    retries: tuple[str, ...] = ("_retryCount", "retryCount")
+    labels: tuple[str, ...] = tuple(_LABELS)
+    wholes: tuple[str, ...] = tuple(_WHOLES)
+    never_embedded: tuple[str, ...] = _NEVER_EMBEDDED
+    leftovers: tuple[str, ...] = ("entitiesDirty", "_wasCreated", "_wasUpdated", "_previousState", "_action")
+    g3: tuple[str, ...] = ("_name", "_content", "_description", "entitiesDirty", "_pending")
+    g1: tuple[str, ...] = ("embedding_name", "embedding_content", "embedding_description", "schemaDirty", "usesChunks")
+    g0: tuple[str, ...] = ("embedding", "embedding_hash", "embeddingsDirty")
+
+    @property
+    def content(self) -> Slot:
+        return next(slot for slot in self.slots if slot.name == CONTENT)
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """The names of which one is enough to know a node for one of these graphs."""
+        names = [
+            *self.state, *self.placeholder, *self.unread, *self.dirty, *self.leftovers, *self.g3, *self.g1, *self.g0,
+            *(name for slot in self.slots for name in (*slot.vectors, *slot.hashes)), *self.chunk_count,
+        ]  # fmt: skip
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """What is of no use once `_state` says it."""
+        names = [*self.placeholder, *self.unread, *self.dirty, *self.leftovers, *self.state]
+        return tuple(name for name in dict.fromkeys(names) if name != _STATE)
+
+    @property
+    def gone_from_files(self) -> tuple[str, ...]:
+        return (*self.file_state, "stateUpdatedAt", "errorType", "errorMessage", "retryCount") if self.file_state else ()
+
+    def parameters(self) -> dict[str, Any]:
+        """As the queries take them."""
+        texts = [text for slot in reversed(self.slots) if slot.name != "name" for text in slot.texts]
+        return {
+            "stateIn": list(self.state),
+            "fileStateIn": list(self.file_state),
+            "words": dict(self.words),
+            "placeholderIn": list(self.placeholder),
+            "unreadIn": list(self.unread),
+            "dirtyIn": list(self.dirty),
+            "trustedBy": list(self.trusted_by),
+            "slots": [
+                {
+                    "name": slot.name,
+                    "vectors": list(slot.vectors),
+                    "hashes": list(slot.hashes),
+                    "texts": list(slot.texts),
+                    "chunked": slot.name == CONTENT,
+                }
+                for slot in self.slots
+            ],
+            "textsIn": [*self.content.texts, *(text for text in texts if text not in self.content.texts)],
+            "shortest": SHORTEST,
+            "idIn": list(self.id),
+            "nameIn": list(self.name),
+            "providerIn": list(self.provider),
+            "modelIn": list(self.model),
+            "chunkCountIn": list(self.chunk_count),
+            "chunkType": self.chunk_type,
+            "chunkVectorIn": list(self.content.vectors),
+            "contentHashIn": list(self.content_hash),
+            "detectedIn": list(self.detected),
+            "changedIn": list(self.changed),
+            "moment": _MOMENT,
+            "errorTypeIn": list(self.error_type),
+            "errorTypes": _ERROR_TYPES,
+            "errorMessageIn": list(self.error_message),
+            "retriesIn": list(self.retries),
+            "known": list(self.labels),
+            "wholes": list(self.wholes),
+            "neverEmbedded": list(self.never_embedded),
+            "searched": list(TEXTS),
+            "marks": list(self.telling),
+            "marksOfG3": list(self.g3),
+            "marksOfG1": list(self.g1),
+            "marksOfG0": list(self.g0),
+            "states": [state.value for state in State],
+            "bookkeeping": list(_BOOKKEEPING),
+        }
+
+
+_STATE = "_" + "state"
+
+
+def is_stale(hashed: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a stored hash is of none of the texts that it may be of; where there is no text nothing can be said."""
+    return any(_is_of_another(each["hash"], each["texts"]) for each in hashed)
+
+
+def _is_of_another(stored: str, texts: Sequence[str]) -> bool:
+    from hashlib import sha256
+
+    if not stored or not texts:
+        return False
+    return not any(sha256(text.encode(errors="replace")).hexdigest().startswith(stored.lower()) for text in texts)

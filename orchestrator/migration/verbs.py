@@ -1,0 +1,80 @@
+"""From what a person asked for to the migration of the graph that is there: which kind it is, and with which words."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from graph_stores import Credentials
+from graph_stores.errors import Misuse
+from graph_stores.legacy import open_legacy
+from orchestrator.config import Settings
+from orchestrator.migration.marked import MarkedMigration, Wishes
+from orchestrator.migration.mapping import read_mapping
+from orchestrator.migration.marks import Marks
+from orchestrator.migration.report import Found, Outcome
+from orchestrator.migration.survey import Model, Scope
+from pipelines.embedding.embedder import EmbedderChoice, can_open, model_of
+
+
+class Migration(Protocol):
+    async def detect(self) -> Found: ...
+    async def plan(self) -> Outcome: ...
+    async def cypher(self) -> str: ...
+    async def apply(self) -> Outcome: ...
+    async def validate(self) -> Outcome: ...
+    async def rollback(self) -> Outcome: ...
+    async def finalize(self) -> Outcome: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    settings: Settings
+    credentials: Credentials | None = None
+    mapping: Path | None = None
+    embedding_model: str | None = None
+    wiki: str | None = None
+    retry_empty: bool = False
+
+
+@asynccontextmanager
+async def opened(order: Order, progress: Callable[[int, int], None] = lambda done, of: None) -> AsyncIterator[Migration]:
+    """The migration of the graph that the settings name."""
+    settings = order.settings
+    marks = read_mapping(order.mapping) if order.mapping else Marks()
+    given = _given(order.embedding_model)
+    graph = await open_legacy(settings.store, project=settings.project, credentials=order.credentials)
+    try:
+        if hasattr(graph, "last_place"):
+            scope = Scope(project=settings.project if settings.is_given("project") else None, home=settings.project)
+            wishes = Wishes(scope=scope, marks=marks, given=given, configured=_configured(settings))
+            yield MarkedMigration(graph, wishes, progress)
+        else:
+            from orchestrator.migration.tables import TableMigration
+
+            yield TableMigration(graph, order, given, progress)
+    finally:
+        await graph.close()
+
+
+def _given(name: str | None) -> Model | None:
+    if name is None:
+        return None
+    if not can_open(EmbedderChoice(name=name)):
+        raise Misuse(
+            f"--embedding-model {name!r} names no embedder",
+            hint="write it as for --embedder: wordllama, sentence-transformers:MODEL or openai:MODEL",
+        )
+    return replace(_model(name), assumed=True)
+
+
+def _configured(settings: Settings) -> Model | None:
+    """Only where a person chose it: the default is no word on what made the vectors of an older graph."""
+    named = settings.is_given("embedder") and can_open(EmbedderChoice(name=settings.embedder))
+    return _model(settings.embedder) if named else None
+
+
+def _model(name: str) -> Model:
+    provider, model = model_of(name)
+    return Model(provider=provider, model=model)
