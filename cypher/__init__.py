@@ -14,6 +14,7 @@ from pathlib import Path
 _ROOT = Path(__file__).parent
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_TYPE = re.compile(r"[A-Z][A-Z0-9_]{0,30}(\(\d{1,3}(, ?\d{1,3})?\))?(\[\d{0,6}\]){0,3}")
 _REPEATED = re.compile(r"%\[(?:([^|\]]*)\|)?(.+?)\]%", re.DOTALL)
 _ALTERED = re.compile(r"ALTER TABLE (\w+)")
 _CREATED = re.compile(r"CREATE\s+(?:CONSTRAINT|INDEX|NODE TABLE|REL TABLE)\s+(?:IF NOT EXISTS\s+)?(\w+)")
@@ -66,6 +67,13 @@ def render(
         lambda match: _repeat(match.group(1) or "", match.group(2), properties, columns), load(dialect, name)
     )
     return _fill(text, identifiers)
+
+
+def add_column(table: str, column: str, kind: str) -> str:
+    """A column of a type as the engine itself names it."""
+    if not _TYPE.fullmatch(kind):
+        raise ValueError(f"{kind[:60]!r} is not the name of a type")
+    return render("kuzu", "migration/add_column", label=table, column=column).replace("%kind%", kind)
 
 
 def migrations(dialect: str) -> list[Migration]:

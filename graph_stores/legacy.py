@@ -4,16 +4,19 @@ Apart from `Store`, which refuses such a graph. Knows no rule: what a mark means
 as parameters of the queries in `cypher/<dialect>/migration/`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from graph_stores import DEFAULT_DEADLINE, Credentials, module_of
 from graph_stores.errors import GraphmillError
 from graph_stores.model import Value, VectorSpace
 
 Row = Mapping[str, Value]
+T = TypeVar("T")
 
 
 class MigrationRefused(GraphmillError):
@@ -32,6 +35,25 @@ class Moved:
     count: int
     unknown: str | None = None
     examples: Sequence[str] = ()
+
+
+class Held(Protocol):
+    """Rows that were read in columns; only those that are asked for become values."""
+
+    table: Any  # Any: as the engine has it
+
+    def __len__(self) -> int: ...
+
+    def column(self, name: str) -> list[Value]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """Columns that go over as they are: of the rows at these places, by their old name and their new one."""
+
+    held: Held
+    places: Sequence[int]
+    names: Mapping[str, str]
 
 
 class MarkedGraph(Protocol):
@@ -61,8 +83,8 @@ class MarkedGraph(Protocol):
 
     async def release(self, token: str) -> None: ...
 
-    async def at_work(self) -> Sequence[str]:
-        """Who works on the graph now, in words."""
+    async def at_work(self, project: str | None) -> Sequence[str]:
+        """Who works on the project now, or on any, in words."""
         ...
 
     async def record(self) -> Mapping[str, Any]:
@@ -87,8 +109,12 @@ class MarkedGraph(Protocol):
         """Whether graphmill's schema is there."""
         ...
 
+    async def drop_schema(self, before: Sequence[str], *, was_graphmill: bool) -> bool:
+        """What was not there before; False, and nothing, where something else has become graphmill's meanwhile."""
+        ...
+
     async def restore_schema(self, before: Sequence[str], *, was_graphmill: bool) -> None:
-        """The schema as it was, and nothing of the migration; unless something else has become graphmill's meanwhile."""
+        """What is missing of what was there before; and nothing is remembered of the migration."""
         ...
 
     async def spaces(self) -> Mapping[str, VectorSpace]:
@@ -99,6 +125,10 @@ class MarkedGraph(Protocol):
         """Without touching a vector: they are there already."""
         ...
 
+    async def forget_space(self, project: str) -> None:
+        """Take the declaration back, and leave the vectors alone."""
+        ...
+
     async def forget(self, *, pages_only: bool) -> None:
         """Remove what was remembered of the pages, or of the whole migration."""
         ...
@@ -106,9 +136,88 @@ class MarkedGraph(Protocol):
     async def close(self) -> None: ...
 
 
+class NewGraph(Protocol):
+    """A graph of graphmill's that is filled table by table."""
+
+    @property
+    def tables(self) -> "Tables": ...
+
+    def add_columns(self, table: str, columns: Mapping[str, str]) -> None:
+        """By name and type; one that is there stays as it is."""
+        ...
+
+    def drop_columns(self, table: str, columns: Sequence[str]) -> None: ...
+
+    def add(self, label: str, columns: Mapping[str, Value], count: int, carried: Carried | None = None) -> None:
+        """Rows of a table: lists, or one value for all of them; and what is carried over from the old one."""
+        ...
+
+    def connect(
+        self, kind: str, source: str, target: str, ends: tuple[list[str], list[str]], columns: Mapping[str, Value]
+    ) -> None:
+        """Edges between nodes that are there, by uuid."""
+        ...
+
+    def run(self, question: str, parameters: Mapping[str, Value]) -> None: ...
+
+
+class TableGraph(Protocol):
+    """A graph in tables with keys of their own, of which a new one is made; what is read is read where it is."""
+
+    url: str
+    tables: "Tables"
+    backup: Path
+
+    @property
+    def is_graphmill(self) -> bool: ...
+
+    async def in_thread(self, work: Callable[[], T]) -> T: ...
+
+    def places(self, label: str) -> tuple[int, int]: ...
+
+    def rows(
+        self, question: str, parameters: Mapping[str, Value], columns: Sequence[str] = (), **names: str
+    ) -> list[Sequence[Value]]: ...
+
+    def held(
+        self, question: str, parameters: Mapping[str, Value], columns: Sequence[str] = (), **names: str
+    ) -> Held: ...
+
+    def check_room(self) -> None:
+        """Refuse where the copy and the new graph would not fit."""
+        ...
+
+    def building(self, project: str, space: VectorSpace | None) -> AbstractContextManager[NewGraph]: ...
+
+    def take_place(self) -> None:
+        """The new graph instead of the old one, which is kept as it was."""
+        ...
+
+    def restore(self) -> None:
+        """The old graph again, byte for byte."""
+        ...
+
+    def drop_backup(self) -> None: ...
+
+    def writing(self) -> AbstractContextManager[NewGraph]: ...
+
+    async def close(self) -> None: ...
+
+
+class Tables(Protocol):
+    """Column types by table, and between which labels a relationship may go."""
+
+    @property
+    def nodes(self) -> Mapping[str, Mapping[str, str]]: ...
+    @property
+    def edges(self) -> Mapping[str, Mapping[str, str]]: ...
+    @property
+    def pairs(self) -> Mapping[str, frozenset[tuple[str, str]]]: ...
+
+
 async def open_legacy(
     url: str, *, project: str, credentials: Credentials | None = None, deadline: float = DEFAULT_DEADLINE
-) -> Any:  # Any: a MarkedGraph or a TableGraph, told apart by their type
+) -> Any:  # Any: a MarkedGraph or a TableGraph, which are told apart by what they can
     """The graph at the URL, whatever it is; nothing is created and nothing is written by opening it."""
     module = import_module(f"{module_of(url)}.legacy")
     return await module.open_legacy(url, project=project, credentials=credentials, deadline=deadline)

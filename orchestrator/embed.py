@@ -148,7 +148,7 @@ class EmbedLater:
         if self._seen == self._tally.linked and time.monotonic() < self._look_at:
             return False
         self._seen, self._look_at = self._tally.linked, time.monotonic() + _LOOK
-        return bool(await self._store.nodes(Select(labels=TEXTS, states=[EMBED.waiting.value], limit=1)))
+        return bool(await self._store.nodes(Select(labels=self.labels, states=[EMBED.waiting.value], limit=1)))
 
 
 class SkipTexts:

@@ -24,6 +24,7 @@ from orchestrator.files.roots import KIND as FILES
 from orchestrator.files.roots import Source
 from orchestrator.leases import LEASE_SECONDS, owner_name
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.migration.afterwards import adopted_labels, send_on_what_was_migrated
 from orchestrator.progress import Standing, read_standing
 from orchestrator.runs.course import begin, move_on
 from orchestrator.runs.records import Run, RunPlan, counts_of, read_runs
@@ -194,12 +195,19 @@ class Job:
         steps += [step for step in of_runs if does(self._plan.stages, step)]
         if not embeds:
             return steps
+        embedding: EmbedLater | EmbedTexts | SkipTexts
         if later and known:
             await self._enter_space(known, known)
-            return [*steps, EmbedLater(self._store, self.tally, partial(self._load, stack))]
-        if embedder is None:
-            return [*steps, SkipTexts()]
-        return [*steps, await self._embedding(stack, embedder)]
+            embedding = EmbedLater(self._store, self.tally, partial(self._load, stack))
+        elif embedder is None:
+            embedding = SkipTexts()
+        else:
+            embedding = await self._embedding(stack, embedder)
+        adopted = await adopted_labels(self._store)
+        if sent := await send_on_what_was_migrated(self._lifecycle, adopted):
+            self._say(f"{sent:,} texts of a migrated graph are taken on from where they were")
+        embedding.labels = (*embedding.labels, *adopted)
+        return [*steps, embedding]
 
     async def _opened(self, stack: contextlib.AsyncExitStack) -> Embedder | None:
         embedder = await open_embedder(self._plan.embedder)

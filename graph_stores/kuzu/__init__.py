@@ -124,6 +124,13 @@ def _path(url: str) -> Path:
     return Path(place).expanduser().resolve()
 
 
+def checked_path(url: str) -> tuple[str, Path]:
+    """The engine's name and the path of a database that is there."""
+    name, path = url.partition(":")[0], _path(url)
+    _check_path(path, name, create=False)
+    return name, path
+
+
 def _remove_unwritten(path: Path, create: bool) -> None:
     """What a kill between making the file and its first write leaves; only once it is ours, or it may be being made."""
     if create and path.exists() and not path.stat().st_size:

@@ -80,7 +80,7 @@ def arrow(columns: Mapping[str, Sequence[Value]], types: Mapping[str, str]) -> A
     arrays = {}
     for name, values in columns.items():
         try:
-            arrays[name] = pyarrow.array(values, _arrow_type(pyarrow, types[name]))
+            arrays[name] = pyarrow.array(values, arrow_type(pyarrow, types[name]))
         except (
             pyarrow.ArrowInvalid,
             pyarrow.ArrowTypeError,
@@ -141,15 +141,16 @@ def _with_columns(name: str, columns: Mapping[str, str], properties: Iterable[st
     return columns
 
 
-def _arrow_type(pyarrow: Any, kind: str) -> Any:
+def arrow_type(pyarrow: Any, kind: str) -> Any:
+    """None for a type that graphmill's own tables do not have."""
     if match := _VECTOR.fullmatch(kind):
         return pyarrow.list_(pyarrow.float32(), int(match.group(1)))
     if kind.endswith("[]"):
-        return pyarrow.list_(_arrow_type(pyarrow, kind[:-2]))
+        return pyarrow.list_(arrow_type(pyarrow, kind[:-2]))
     return {
         "STRING": pyarrow.string(),
         "INT64": pyarrow.int64(),
         "DOUBLE": pyarrow.float64(),
         "BOOL": pyarrow.bool_(),
         "TIMESTAMP": pyarrow.timestamp("us"),
-    }[kind]
+    }.get(kind)

@@ -136,6 +136,29 @@ class Guard:
         self._unfinished.rename(target)
         return target
 
+    def replace_by(self, folder: Path) -> None:
+        """The database in the folder takes the place of this one, and its log with it; the folder is gone afterwards.
+
+        Killed on the way, the next one who opens the database ends it, as after a checkpoint.
+        """
+        self._remove_tree(self._unfinished)
+        folder.rename(self._unfinished)
+        for file in self._unfinished.iterdir():
+            if file.name not in (self.path.name, self.log.name):
+                file.unlink()
+        _sync_folder(self._unfinished)
+        self._step("replacement there")
+        self._unfinished.rename(self._copy)
+        _sync_folder(self.path.parent)
+        self._step("replacement in place")
+        self._put_back()
+
+    def forget(self) -> None:
+        """What is only known of a database that is graphmill's."""
+        for mine in (self._seal, self._notes):
+            mine.unlink(missing_ok=True)
+        self._sealed = None
+
     def _copy_aside(self, target: Path) -> None:
         self._remove_tree(target)
         needed = self.file_size() + self.log_size()

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from neo4j import AsyncManagedTransaction, Record
-from neo4j.exceptions import ClientError
+from neo4j.exceptions import Neo4jError
 
 import cypher
 from graph_stores import Credentials
@@ -84,8 +84,8 @@ class MarkedDatabase:
     async def release(self, token: str) -> None:
         await self._write("record_release", token=token)
 
-    async def at_work(self) -> Sequence[str]:
-        return [str(row["who"]) for row in await self.ask("at_work", {"seconds": _HEARD})]
+    async def at_work(self, project: str | None) -> Sequence[str]:
+        return [str(row["who"]) for row in await self.ask("at_work", {"seconds": _HEARD, "project": project})]
 
     async def record(self) -> Mapping[str, Any]:
         rows = await self.ask("record_read", {})
@@ -113,16 +113,17 @@ class MarkedDatabase:
     async def is_graphmill(self) -> bool:
         return (await Schema(self._connection).look()).version is not None
 
-    async def restore_schema(self, before: Sequence[str], *, was_graphmill: bool) -> None:
+    async def drop_schema(self, before: Sequence[str], *, was_graphmill: bool) -> bool:
         if (await self.ask("left_of_graphmill", {}))[0]["count"] and not was_graphmill:
-            await self.forget(pages_only=False)
-            return
+            return False
         shape = await Schema(self._connection).look()
         ours = _ours(sorted(shape.adopted)) | {f"graphmill_{label.lower()}_embedding" for label in VECTOR_LABELS}
-        now = await self._entries()
-        for entry in now:
+        for entry in await self._entries():
             if entry["name"] in ours and entry["createStatement"] not in before:
                 await self._drop(entry)
+        return True
+
+    async def restore_schema(self, before: Sequence[str], *, was_graphmill: bool) -> None:
         there = {entry["createStatement"] for entry in await self._entries()}
         for statement in before:
             if statement not in there:
@@ -155,6 +156,9 @@ class MarkedDatabase:
 
         await self._connection.write(work)
 
+    async def forget_space(self, project: str) -> None:
+        await self._write("space_delete", key=f"{_SPACE}{project}")
+
     async def forget(self, *, pages_only: bool) -> None:
         await self._write("pages_delete")
         if not pages_only:
@@ -169,7 +173,9 @@ class MarkedDatabase:
 
     async def _entries(self) -> list[Record]:
         """Constraints first: an index that belongs to one goes and comes with it."""
-        constraints = await self._connection.read(lambda tx: fetch(tx, cypher.load(DIALECT, "migration/constraints_of")))
+        constraints = await self._connection.read(
+            lambda tx: fetch(tx, cypher.load(DIALECT, "migration/constraints_of"))
+        )
         indexes = await self._connection.read(lambda tx: fetch(tx, cypher.load(DIALECT, "migration/schema_of")))
         return [*constraints, *(row for row in indexes if not row["owningConstraint"] and row["type"] != "LOOKUP")]
 
@@ -185,7 +191,7 @@ class MarkedDatabase:
         try:
             await self._connection.run(_constraint(label), {})
         except GraphmillError as error:
-            if not isinstance(error.__cause__, ClientError) or _DUPLICATES not in (error.__cause__.code or ""):
+            if not isinstance(error.__cause__, Neo4jError) or _DUPLICATES not in (error.__cause__.code or ""):
                 raise
             found = cypher.render(DIALECT, "migration/twins", label=label)
             return [row["place"] for row in await self._connection.read(lambda tx: fetch(tx, found))]
@@ -193,7 +199,12 @@ class MarkedDatabase:
 
 
 def _constraint(label: str) -> str:
-    own = [text for migration in cypher.migrations(DIALECT) for text in migration.statements if f"(n:{label}) REQUIRE" in text]
+    own = [
+        text
+        for migration in cypher.migrations(DIALECT)
+        for text in migration.statements
+        if f"(n:{label}) REQUIRE" in text
+    ]
     return own[0] if own else cypher.render(DIALECT, "migration/label_constraint", label=label)
 
 
@@ -217,7 +228,14 @@ def _ours(adopted: Sequence[str]) -> set[str]:
 def _stands_in_the_way(entry: Record, ours: set[str], labels: Sequence[str]) -> bool:
     """Under the name of one of ours, but not it; or for the same uuid of the same label."""
     on_uuid = entry["properties"] == ["uuid"] and entry["type"] not in ("TEXT", "POINT", "FULLTEXT", "VECTOR")
-    same_place = on_uuid and bool(set(entry["labelsOrTypes"] or ()).intersection(labels)) and entry["entityType"] == "NODE"
+    same_place = (
+        on_uuid and bool(set(entry["labelsOrTypes"] or ()).intersection(labels)) and entry["entityType"] == "NODE"
+    )
     if entry["name"] not in ours:
         return same_place
-    return not (same_place and "UNIQUE" in entry["type"]) and entry["properties"] != ["projectId", "_state", "_depth", "_detectedAt"]
+    return not (same_place and "UNIQUE" in entry["type"]) and entry["properties"] != [
+        "projectId",
+        "_state",
+        "_depth",
+        "_detectedAt",
+    ]

@@ -30,7 +30,9 @@ def migrate() -> None:
 def _wishes(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
     for option in reversed(
         [
-            click.option("--mapping", metavar="FILE", type=click.Path(path_type=Path), help="What the graph's own marks mean."),
+            click.option(
+                "--mapping", metavar="FILE", type=click.Path(path_type=Path), help="What the graph's own marks mean."
+            ),
             click.option("--embedding-model", metavar="E", help="What made vectors that do not say it themselves."),
             click.option("--lang", metavar="LANG", help="Which Wikipedia articles are of.  [default: en]"),
             click.option("--api-url", metavar="URL", help="The api.php of the wiki that articles are of."),

@@ -8,6 +8,7 @@ from typing import Self
 from graph_stores.model import Table
 from orchestrator.cli.tables import print_parts, print_table
 from orchestrator.cli.text import duration, printable
+from orchestrator.migration.articles import RULES as OF_ARTICLES
 from orchestrator.migration.marks import RULES
 from orchestrator.migration.report import Found, Outcome, Verdict
 
@@ -35,12 +36,16 @@ class Meter:
         self._told = now
         rate = done / (now - self._began)
         left = f", {duration((of - done) / rate)} to go" if rate else ""
-        print(f"{done:,} of {of:,} looked at ({done / max(of, 1):.0%}, {rate:,.0f}/s{left})", file=sys.stderr, flush=True)
+        print(
+            f"{done:,} of {of:,} looked at ({done / max(of, 1):.0%}, {rate:,.0f}/s{left})", file=sys.stderr, flush=True
+        )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Nothing is drawn that would have to be taken away."""
 
 
@@ -52,21 +57,32 @@ def print_found(found: Found, graphmill: str) -> None:
         made = f"{each['provider'] or 'nobody knows which'} {each['model'] or 'model'}"
         print_parts(f"{each['count']:,} with vectors of {each['dimension']} numbers, of {printable(made)}")
     if len(found.projects) > 1:
-        print_parts("projects: " + printable(", ".join(f"{name} ({count:,})" for name, count in found.projects.items())))
-    advice = found.advice.replace("migrate ", f"{graphmill} migrate ", 1) if found.verdict is Verdict.LEGACY else found.advice
+        print_parts(
+            "projects: " + printable(", ".join(f"{name} ({count:,})" for name, count in found.projects.items()))
+        )
+    advice = (
+        found.advice.replace("migrate ", f"{graphmill} migrate ", 1)
+        if found.verdict is Verdict.LEGACY
+        else found.advice
+    )
     print_parts(printable(advice))
 
 
 def print_outcome(verb: str, outcome: Outcome, graphmill: str) -> None:
     if outcome.moved and verb not in ("rollback", "finalize"):
-        rows = [[each.rule, each.label, each.to, each.count, RULES.get(each.rule, each.rule)] for each in outcome.moved]
+        rows = [
+            [each.rule, each.label, each.to, each.count, {**OF_ARTICLES, **RULES}.get(each.rule, each.rule)]
+            for each in outcome.moved
+        ]
         print_table(Table(columns=("rule", "label", "to", "count", "because"), rows=rows))
     for word, times in outcome.unknown.items():
         print_parts(f"unknown word {printable(word)!r}: {times:,}")
     if outcome.model:
         print_parts(f"vectors that are kept: {printable(outcome.model)}, {outcome.dimension} numbers")
     if outcome.left:
-        print_parts("left alone: " + printable(", ".join(f"{label} ({number:,})" for label, number in outcome.left.items())))
+        print_parts(
+            "left alone: " + printable(", ".join(f"{label} ({number:,})" for label, number in outcome.left.items()))
+        )
     for problem in outcome.problems:
         examples = f": {', '.join(problem.examples)}" if problem.examples else ""
         print_parts(printable(f"problem: {problem.count:,} {problem.label} {problem.problem}{examples}"))

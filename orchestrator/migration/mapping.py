@@ -51,7 +51,9 @@ def read_mapping(path: Path) -> Marks:
     except OSError as error:
         raise InvalidMapping(f"cannot read {path}: {error.strerror}", hint="check the path") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidMapping(f"{path} is not a TOML file: {error}", hint='write key = "value", and names in quotes') from error
+        raise InvalidMapping(
+            f"{path} is not a TOML file: {error}", hint='write key = "value", and names in quotes'
+        ) from error
     return _File(path=path, lines=text.splitlines()).marks(written)
 
 
@@ -93,11 +95,15 @@ class _File:
 
     def _words(self, words: object) -> dict[str, str]:
         if not isinstance(words, dict):
-            raise self._wrong("words", f"words is {words!r}, expected a table of words", 'write [words] and then word = "ready"')
+            raise self._wrong(
+                "words", f"words is {words!r}, expected a table of words", 'write [words] and then word = "ready"'
+            )
         for word, state in words.items():
             if state not in _STATES:
                 hint = f"expected one of {', '.join(_STATES)}"
-                raise self._wrong(word, f"the word {word!r} means {state!r}, which is no state to come to rest in", hint)
+                raise self._wrong(
+                    word, f"the word {word!r} means {state!r}, which is no state to come to rest in", hint
+                )
         return {word.lower(): state for word, state in words.items()}
 
     def _wrong(self, key: str, message: str, hint: str) -> InvalidMapping:

@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import NAMESPACE_URL, uuid4, uuid5
+from uuid import NAMESPACE_URL, uuid5
 
 from graph_stores.legacy import MarkedGraph, MigrationRefused, Moved, Row
 from graph_stores.model import VectorSpace
-from orchestrator.migration.marks import Marks, is_stale
+from orchestrator.leases import is_gone, owner_name
 from orchestrator.migration.literals import Written, literal
+from orchestrator.migration.marks import Marks, is_stale
 from orchestrator.migration.report import Found, Outcome, Problem, summed
 from orchestrator.migration.survey import (
     PAGE,
@@ -82,7 +83,9 @@ class MarkedMigration:
         decided = {"stale": [], "ids": {}, "twins": [], "now": Written("datetime()")}
         parameters = {**self._parameters(settled), **last, **decided}
         texts = [f"// {name}\n{self._graph.text(name)};" for name in ("plan", "look", "apply", "rollback")]
-        return "\n\n".join(["\n".join(f":param {key} => {literal(value)};" for key, value in parameters.items()), *texts])
+        return "\n\n".join(
+            ["\n".join(f":param {key} => {literal(value)};" for key, value in parameters.items()), *texts]
+        )
 
     async def apply(self) -> Outcome:
         began = time.monotonic()
@@ -94,7 +97,7 @@ class MarkedMigration:
         if record.get("finalized") and survey.marked:
             record = {}  # a new migration, of what came after the last one was finished
         settled = await self._settled(survey)
-        if not survey.of(*_TO_MOVE) or not survey.marked and not record.get("open"):
+        if not survey.of(*_TO_MOVE) or (not survey.marked and not record.get("open")):
             return self._outcome([], settled, survey, seconds=time.monotonic() - began)
         moved = await self._alone(lambda token: self._move_all(token, survey, settled, record))
         return self._outcome(moved, settled, survey, seconds=time.monotonic() - began)
@@ -110,9 +113,8 @@ class MarkedMigration:
         async def work(page: Mapping[str, int]) -> None:
             parameters = {**self._parameters(settled), **page}
             rows.extend(await self._graph.ask("validate", parameters))
-            for row in await self._graph.ask("hashed", parameters):
-                if is_stale(row["hashed"]):
-                    stale.append(row["uuid"])
+            hashed = await self._graph.ask("hashed", parameters)
+            stale.extend(row["uuid"] for row in hashed if is_stale(row["hashed"]))
             for row in await self._graph.ask("unknown", parameters):
                 words[row["word"]] += row["count"]
 
@@ -141,18 +143,26 @@ class MarkedMigration:
         counted: list[Moved] = []
 
         async def undo(token: str) -> None:
+            before, was_graphmill = json.loads(record.get("schema", "[]")), bool(record.get("graphmill"))
+            # Before the nodes: two that had the same id get it back.
+            dropped = not await self._migrated_elsewhere(survey) and await self._graph.drop_schema(
+                before, was_graphmill=was_graphmill
+            )
             done = _Done(await self._graph.last_place() + 1, self._progress)
 
             async def work(page: Mapping[str, int]) -> None:
-                rows = await self._graph.move("rollback", {**page, "project": self._scope.project}, token=token, noted=False)
+                rows = await self._graph.move(
+                    "rollback", {**page, "project": self._scope.project}, token=token, noted=False
+                )
                 counted.append(Moved(rule="rollback", label="", to="as before", count=rows[0]["count"]))
                 done.add(page)
 
             await each_page(self._graph, work, _WRITE_PAGE)
-            before = json.loads(record.get("schema", "[]"))
-            if await self._migrated_elsewhere():
-                return
-            await self._graph.restore_schema(before, was_graphmill=bool(record.get("graphmill")))
+            for project in record.get("spaces", ()):
+                if self._scope.project in (None, project):
+                    await self._graph.forget_space(project)
+            if dropped:
+                await self._graph.restore_schema(before, was_graphmill=was_graphmill)
 
         await self._alone(undo)
         moved, _ = summed(counted)
@@ -167,7 +177,9 @@ class MarkedMigration:
                 f"{survey.marked:,} nodes are not migrated yet", hint="finish it first: graphmill migrate apply"
             )
         if not survey.of("migrated"):
-            raise MigrationRefused("there is nothing to finish: no node was migrated", hint="see: graphmill migrate detect")
+            raise MigrationRefused(
+                "there is nothing to finish: no node was migrated", hint="see: graphmill migrate detect"
+            )
         counted: list[Moved] = []
         gone = {
             "gone": dict.fromkeys(self._marks.gone),
@@ -209,7 +221,9 @@ class MarkedMigration:
         async def work(page: Mapping[str, int]) -> None:
             looked = await self._look(settled, page, twins=twins)
             asked = {"stale": looked.stale, "ids": looked.ids(self._scope, given), **now}
-            rows = await self._graph.move("apply", {**self._parameters(settled), **page, **asked}, token=token, noted=True)
+            rows = await self._graph.move(
+                "apply", {**self._parameters(settled), **page, **asked}, token=token, noted=True
+            )
             moved.extend(map(_moved, rows))
             done.add(page)
 
@@ -218,9 +232,11 @@ class MarkedMigration:
         if settled.model and settled.dimension:
             space = VectorSpace(provider=settled.model.provider, model=settled.model.model, dimension=settled.dimension)
             known = await self._graph.spaces()
-            for row in await self._graph.ask("projects", {}):
-                if row["project"] not in known:
-                    await self._graph.declare_space(row["project"], space)
+            wanted = [row["project"] for row in await self._graph.ask("projects", {}) if row["project"] not in known]
+            # First that it was us, then the deed: a rollback takes back what there is of it.
+            await self._graph.remember({"spaces": sorted({*record.get("spaces", ()), *wanted})})
+            for project in wanted:
+                await self._graph.declare_space(project, space)
         await self._graph.remember({"open": False})
         return moved
 
@@ -228,7 +244,8 @@ class MarkedMigration:
         within = [place for place in twins if page["first"] <= place <= page["last"]]
         rows = await self._graph.ask("look", {**self._parameters(settled), **page, "stale": [], "twins": within})
         return _Looked(
-            stale=[row["place"] for row in rows if is_stale(row["hashed"])], lacking=[row for row in rows if row["lacksId"]]
+            stale=[row["place"] for row in rows if is_stale(row["hashed"])],
+            lacking=[row for row in rows if row["lacksId"]],
         )
 
     async def _unreconciled(self, rows: Sequence[Row]) -> list[Problem]:
@@ -253,12 +270,12 @@ class MarkedMigration:
             if noted[rule, label] != found[rule, label]
         ]
 
-    async def _migrated_elsewhere(self) -> bool:
-        """Whether nodes of another project are still as the migration left them: the schema is theirs too."""
+    async def _migrated_elsewhere(self, survey: Survey) -> bool:
+        """Whether nodes of another project are as the migration left them: the schema is theirs too."""
         if self._scope.project is None:
             return False
-        everywhere = Scope(project=None, home=self._scope.home)
-        return bool((await take_survey(self._graph, self._marks, everywhere)).of("migrated"))
+        everywhere = await take_survey(self._graph, self._marks, Scope(project=None, home=self._scope.home))
+        return everywhere.of("migrated") > survey.of("migrated")
 
     async def _survey(self) -> Survey:
         return await take_survey(self._graph, self._marks, self._scope)
@@ -279,18 +296,23 @@ class MarkedMigration:
         return await settle(self._graph, survey, self._scope, self._wishes.given, self._wishes.configured)
 
     async def _alone(self, work: Callable[[str], Any]) -> Any:  # Any: what the work returns
-        token = uuid4().hex
+        token = owner_name()
         if not await self._graph.claim(token, seconds=_CLAIM_SECONDS):
-            raise MigrationRefused(
-                "another process migrates this database", hint=f"wait for it; if it was killed, for {_CLAIM_SECONDS:.0f} s"
-            )
+            before = str((await self._graph.record()).get("token"))
+            if is_gone(before):
+                await self._graph.release(before)
+            if not is_gone(before) or not await self._graph.claim(token, seconds=_CLAIM_SECONDS):
+                raise MigrationRefused(
+                    f"another process migrates this database: {before}",
+                    hint=f"wait for it; if it was killed on another machine, for {_CLAIM_SECONDS:.0f} s",
+                )
         try:
             return await work(token)
         finally:
             await self._graph.release(token)
 
     async def _refuse_while_at_work(self) -> None:
-        if who := await self._graph.at_work():
+        if who := await self._graph.at_work(self._scope.project):
             raise MigrationRefused(
                 f"a job is at work on this database: {', '.join(who)}", hint="let it end, or stop it, and try again"
             )
@@ -303,7 +325,13 @@ class MarkedMigration:
         return {**base_parameters(self._marks, self._scope), **settled.parameters()}
 
     def _outcome(
-        self, moved: Sequence[Moved], settled: Settled, survey: Survey, *, problems: Sequence[Problem] = (), seconds: float | None = None
+        self,
+        moved: Sequence[Moved],
+        settled: Settled,
+        survey: Survey,
+        *,
+        problems: Sequence[Problem] = (),
+        seconds: float | None = None,
     ) -> Outcome:
         rows, unknown = summed(moved)
         return Outcome(

@@ -34,27 +34,58 @@ SHORTEST = 5
 CONTENT = "content"
 
 _WORDS = {
-    **{word: State.PENDING for word in ("pending", "mentioned", "discovered", "parsing")},
-    **{word: State.PARSED for word in ("parsed", "relations", "linking")},
-    **{word: State.LINKED for word in ("linked", "entities", "embedding")},
-    **{word: State.READY for word in ("ready", "embedded")},
+    **dict.fromkeys(("pending", "mentioned", "discovered", "parsing"), State.PENDING),
+    **dict.fromkeys(("parsed", "relations", "linking"), State.PARSED),
+    **dict.fromkeys(("linked", "entities", "embedding"), State.LINKED),
+    **dict.fromkeys(("ready", "embedded"), State.READY),
     "skip": State.SKIP,
     "error": State.ERROR,
 }
 _ERROR_TYPES = {
-    **{word: "parse" for word in ("parse", "parsing", "read")},
-    **{word: "link" for word in ("link", "linking", "relations")},
-    **{word: "embed" for word in ("embed", "embedding", "embeddings", "entities")},
+    **dict.fromkeys(("parse", "parsing", "read"), "parse"),
+    **dict.fromkeys(("link", "linking", "relations"), "link"),
+    **dict.fromkeys(("embed", "embedding", "embeddings", "entities"), "embed"),
 }
-_LABELS = (
-    "Scope File Directory Project PackageJson ExternalLibrary MarkdownDocument MarkdownSection CodeBlock DataFile "
-    "DataSection MediaFile ImageFile ThreeDFile DocumentFile WebPage Stylesheet GenericFile Entity EmbeddingChunk"
-).split()
+_LABELS = [
+    "Scope",
+    "File",
+    "Directory",
+    "Project",
+    "PackageJson",
+    "ExternalLibrary",
+    "MarkdownDocument",
+    "MarkdownSection",
+    "CodeBlock",
+    "DataFile",
+    "DataSection",
+    "MediaFile",
+    "ImageFile",
+    "ThreeDFile",
+    "DocumentFile",
+    "WebPage",
+    "Stylesheet",
+    "GenericFile",
+    "Entity",
+    "EmbeddingChunk",
+]
 # Whole things: what is ready of them is what they hold, unless their label has vectors of its own.
-_WHOLES = (
-    "File Directory Project PackageJson ExternalLibrary MarkdownDocument DataFile MediaFile ImageFile ThreeDFile "
-    "DocumentFile WebPage Stylesheet GenericFile Entity"
-).split()
+_WHOLES = [
+    "File",
+    "Directory",
+    "Project",
+    "PackageJson",
+    "ExternalLibrary",
+    "MarkdownDocument",
+    "DataFile",
+    "MediaFile",
+    "ImageFile",
+    "ThreeDFile",
+    "DocumentFile",
+    "WebPage",
+    "Stylesheet",
+    "GenericFile",
+    "Entity",
+]
 _NEVER_EMBEDDED = ("Directory", "Project", "PackageJson", "ExternalLibrary")
 _BOOKKEEPING = ("GraphmillMeta", "GraphmillCommit", "GraphmillHold", "Wiki", *sorted(RECORDS))
 # ISO 8601, and only days that there are: the server refuses a whole page for one that there is not.
@@ -148,11 +179,13 @@ class Marks:
     def gone(self) -> tuple[str, ...]:
         """What is of no use once `_state` says it."""
         names = [*self.placeholder, *self.unread, *self.dirty, *self.leftovers, *self.state]
-        return tuple(name for name in dict.fromkeys(names) if name != _STATE)
+        return tuple(name for name in dict.fromkeys(names) if name != "_state")
 
     @property
     def gone_from_files(self) -> tuple[str, ...]:
-        return (*self.file_state, "stateUpdatedAt", "errorType", "errorMessage", "retryCount") if self.file_state else ()
+        return (
+            (*self.file_state, "stateUpdatedAt", "errorType", "errorMessage", "retryCount") if self.file_state else ()
+        )
 
     def parameters(self) -> dict[str, Any]:
         """As the queries take them."""
@@ -203,9 +236,6 @@ class Marks:
             "states": [state.value for state in State],
             "bookkeeping": list(_BOOKKEEPING),
         }
-
-
-_STATE = "_" + "state"
 
 
 def is_stale(hashed: Sequence[Mapping[str, Any]]) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import cypher
 from graph_stores.legacy import MarkedGraph, MigrationRefused, Row
 from orchestrator.migration.marks import CONTENT, Marks
 from orchestrator.migration.report import Found, Shape, Verdict
@@ -27,6 +26,8 @@ class Model:
     provider: str
     model: str
     assumed: bool = False
+    dimension: int | None = None
+    """Where it is known without asking."""
 
     @property
     def name(self) -> str:
@@ -64,7 +65,11 @@ class Settled:
     @classmethod
     def load(cls, text: str) -> "Settled":
         known = json.loads(text)
-        model = Model(provider=known["provider"], model=known["model"], assumed=known["assumed"]) if known["model"] else None
+        model = (
+            Model(provider=known["provider"], model=known["model"], assumed=known["assumed"])
+            if known["model"]
+            else None
+        )
         return cls(needs=known["needs"], dimension=known["dimension"], model=model)
 
 
@@ -105,7 +110,9 @@ class Survey:
     @property
     def adopted(self) -> list[str]:
         """Every label that nodes with a state will go by."""
-        return sorted({label for generation, label in self.shapes if generation in (*_GENERATIONS, "migrated") and label})
+        return sorted(
+            {label for generation, label in self.shapes if generation in (*_GENERATIONS, "migrated") and label}
+        )
 
     @property
     def left(self) -> dict[str, int]:
@@ -138,7 +145,9 @@ async def take_survey(graph: MarkedGraph, marks: Marks, scope: Scope) -> Survey:
     return survey
 
 
-async def settle(graph: MarkedGraph, survey: Survey, scope: Scope, given: Model | None, configured: Model | None) -> Settled:
+async def settle(
+    graph: MarkedGraph, survey: Survey, scope: Scope, given: Model | None, configured: Model | None
+) -> Settled:
     """The model: the one that was given, or that the graph is embedded with, or configured, or that most vectors say."""
     spaces = await graph.spaces()
     space = spaces.get(scope.project or scope.home)
@@ -220,7 +229,9 @@ def _advice(verdict: Verdict, survey: Survey, record: Mapping[str, Any]) -> str:
         case Verdict.MIGRATED:
             return "it is migrated: look at it with migrate validate, then migrate finalize, or go back with migrate rollback"
         case Verdict.PARTLY:
-            return "a migration was begun and is not finished: go on with migrate apply, or go back with migrate rollback"
+            return (
+                "a migration was begun and is not finished: go on with migrate apply, or go back with migrate rollback"
+            )
         case Verdict.LEGACY:
             return "see what would become of it with migrate plan"
     return _foreign(survey)
@@ -237,7 +248,9 @@ def _foreign(survey: Survey) -> str:
     )
 
 
-async def each_page(graph: MarkedGraph, work: Any, size: int, at_once: int = 2) -> None:  # Any: an async function of a page
+async def each_page(
+    graph: MarkedGraph, work: Any, size: int, at_once: int = 2
+) -> None:  # Any: an async function of a page
     """All pages, a few at a time; the first failure ends it, and what was committed stays."""
     waiting = asyncio.Semaphore(at_once)
 

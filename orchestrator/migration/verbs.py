@@ -10,8 +10,8 @@ from graph_stores import Credentials
 from graph_stores.errors import Misuse
 from graph_stores.legacy import open_legacy
 from orchestrator.config import Settings
-from orchestrator.migration.marked import MarkedMigration, Wishes
 from orchestrator.migration.mapping import read_mapping
+from orchestrator.migration.marked import MarkedMigration, Wishes
 from orchestrator.migration.marks import Marks
 from orchestrator.migration.report import Found, Outcome
 from orchestrator.migration.survey import Model, Scope
@@ -39,7 +39,9 @@ class Order:
 
 
 @asynccontextmanager
-async def opened(order: Order, progress: Callable[[int, int], None] = lambda done, of: None) -> AsyncIterator[Migration]:
+async def opened(
+    order: Order, progress: Callable[[int, int], None] = lambda done, of: None
+) -> AsyncIterator[Migration]:
     """The migration of the graph that the settings name."""
     settings = order.settings
     marks = read_mapping(order.mapping) if order.mapping else Marks()
@@ -51,9 +53,28 @@ async def opened(order: Order, progress: Callable[[int, int], None] = lambda don
             wishes = Wishes(scope=scope, marks=marks, given=given, configured=_configured(settings))
             yield MarkedMigration(graph, wishes, progress)
         else:
-            from orchestrator.migration.tables import TableMigration
+            from orchestrator.migration.tables import TableMigration, TableWishes
+            from orchestrator.migration.wiki import WikiChoice
 
-            yield TableMigration(graph, order, given, progress)
+            if order.mapping:
+                raise Misuse(
+                    "a mapping is for graphs whose nodes carry their marks as properties, not for tables",
+                    hint="leave --mapping out: an expansion is recognised without it",
+                )
+            wiki = WikiChoice(
+                lang=settings.lang,
+                api_url=settings.api_url,
+                name=order.wiki,
+                contact=settings.contact,
+                rate=settings.rate,
+            )
+            tables = TableWishes(
+                project=settings.project,
+                model=given or _configured(settings),
+                wiki=wiki,
+                retry_empty=order.retry_empty,
+            )
+            yield TableMigration(graph, tables, progress)
     finally:
         await graph.close()
 
@@ -77,4 +98,4 @@ def _configured(settings: Settings) -> Model | None:
 
 def _model(name: str) -> Model:
     provider, model = model_of(name)
-    return Model(provider=provider, model=model)
+    return Model(provider=provider, model=model, dimension=256 if provider == "wordllama" else None)

@@ -11,6 +11,7 @@ BENCHMARKS = {
     "wikipedia": ["tests.bench.wikipedia"],
     "workers": ["tests.bench.workers"],
     "copy": ["tests.bench.copy"],
+    "migrate": ["tests.bench.migrate kuzu", "tests.bench.migrate neo4j"],
 }
 
 

@@ -15,14 +15,14 @@ WITH n, place, p, label,
         head([each IN $stateIn WHERE p[each] IS NOT NULL | p[each]]),
         CASE WHEN n:File OR p.stateUpdatedAt IS NOT NULL THEN head([each IN $fileStateIn WHERE p[each] IS NOT NULL | p[each]]) END
     ))) AS word,
-    any(each IN $placeholderIn WHERE toBooleanOrNull(p[each]) = true) AS isPlaceholder,
-    any(each IN $unreadIn WHERE toBooleanOrNull(p[each]) = true) AS isUnread,
-    any(each IN $dirtyIn WHERE toBooleanOrNull(p[each]) = true) AS isDirty,
+    any(each IN $placeholderIn WHERE coalesce(toBooleanOrNull(p[each]), false)) AS isPlaceholder,
+    any(each IN $unreadIn WHERE coalesce(toBooleanOrNull(p[each]), false)) AS isUnread,
+    any(each IN $dirtyIn WHERE coalesce(toBooleanOrNull(p[each]), false)) AS isDirty,
     any(slot IN $slots WHERE any(each IN slot.vectors WHERE p[each] IS NOT NULL)) AS hasVector,
     toIntegerOrNull(head([each IN $chunkCountIn WHERE p[each] IS NOT NULL | p[each]])) AS chunkCount,
     toStringOrNull(head([each IN $providerIn WHERE p[each] IS NOT NULL | p[each]])) AS provider,
     toStringOrNull(head([each IN $modelIn WHERE p[each] IS NOT NULL | p[each]])) AS model,
-    any(each IN $textsIn WHERE size(toStringOrNull(p[each])) >= $shortest) AS hasText
+    any(each IN $textsIn WHERE coalesce(size(toStringOrNull(p[each])) >= $shortest, false)) AS hasText
 WITH *, $words[word] AS goal,
     CASE WHEN chunkCount > 0
         THEN COUNT { (n)-[r]-(c) WHERE type(r) = $chunkType AND any(each IN $chunkVectorIn WHERE c[each] IS NOT NULL
@@ -33,7 +33,7 @@ WITH *, hasVector OR chunks > 0 AS hasAny,
     any(slot IN $slots WHERE slot.name IN coalesce($needs[label], [])
         AND NOT any(each IN slot.vectors WHERE p[each] IS NOT NULL)
         AND NOT (slot.chunked AND coalesce(chunkCount > 0, false) AND chunks = chunkCount)
-        AND (any(each IN slot.texts WHERE size(toStringOrNull(p[each])) >= $shortest)
+        AND (any(each IN slot.texts WHERE coalesce(size(toStringOrNull(p[each])) >= $shortest, false))
             OR any(each IN slot.hashes WHERE p[each] IS NOT NULL)))
         OR (coalesce(chunkCount > 0, false) AND chunks <> chunkCount) AS isIncomplete,
     $dimension IS NOT NULL
@@ -80,11 +80,14 @@ WITH *, [moment IN [
         WHEN moment IS :: STRING THEN CASE WHEN moment =~ $moment THEN datetime(moment) END
     END] AS moments,
     CASE WHEN goesTo = 'ready' AND label IN $searched AND p.embedding IS NULL
-        THEN head([slot IN $slots WHERE slot.chunked | head([each IN slot.vectors WHERE p[each] IS NOT NULL | p[each]])]) END AS own,
+        THEN coalesce(
+            head([slot IN $slots WHERE slot.chunked | head([each IN slot.vectors WHERE p[each] IS NOT NULL | p[each]])]),
+            CASE WHEN chunks = 0 THEN head([slot IN $slots WHERE any(each IN slot.vectors WHERE p[each] IS NOT NULL)
+                | head([each IN slot.vectors WHERE p[each] IS NOT NULL | p[each]])]) END) END AS own,
     CASE WHEN goesTo = 'ready' AND label IN $searched AND p.embedding IS NULL AND chunks > 0
         THEN COLLECT { MATCH (n)-[r]-(c) WHERE type(r) = $chunkType
             RETURN head([each IN $chunkVectorIn WHERE c[each] IS NOT NULL | c[each]]) } ELSE [] END AS pieces,
-    CASE WHEN label IN $searched AND p.content IS NULL
+    CASE WHEN (label IN $searched OR goesTo = 'linked') AND p.content IS NULL
         THEN head([each IN $textsIn WHERE p[each] IS NOT NULL | toStringOrNull(p[each])]) END AS text
 WITH *, coalesce($ids[toString(place)], head([each IN $idIn WHERE p[each] IS NOT NULL | toStringOrNull(p[each])])) AS uuid,
     coalesce(own, CASE WHEN size(pieces) > 0 THEN
@@ -102,7 +105,7 @@ SET n += {
     _migratedAdded: [each IN [
         CASE WHEN p.uuid IS NULL THEN 'uuid' END, CASE WHEN p.projectId IS NULL THEN 'projectId' END,
         CASE WHEN p.name IS NULL THEN 'name' END, CASE WHEN text IS NOT NULL THEN 'content' END,
-        CASE WHEN vector IS NOT NULL THEN 'embedding' END] WHERE each IS NOT NULL],
+        CASE WHEN p.embedding IS NULL THEN 'embedding' END] WHERE each IS NOT NULL],
     uuid: uuid, projectId: coalesce(p.projectId, $home),
     name: coalesce(p.name, head([each IN $nameIn WHERE p[each] IS NOT NULL | toStringOrNull(p[each])]), uuid),
     content: coalesce(p.content, text), embedding: coalesce(p.embedding, vector),

@@ -15,14 +15,14 @@ WITH n, place, p, label,
         head([each IN $stateIn WHERE p[each] IS NOT NULL | p[each]]),
         CASE WHEN n:File OR p.stateUpdatedAt IS NOT NULL THEN head([each IN $fileStateIn WHERE p[each] IS NOT NULL | p[each]]) END
     ))) AS word,
-    any(each IN $placeholderIn WHERE toBooleanOrNull(p[each]) = true) AS isPlaceholder,
-    any(each IN $unreadIn WHERE toBooleanOrNull(p[each]) = true) AS isUnread,
-    any(each IN $dirtyIn WHERE toBooleanOrNull(p[each]) = true) AS isDirty,
+    any(each IN $placeholderIn WHERE coalesce(toBooleanOrNull(p[each]), false)) AS isPlaceholder,
+    any(each IN $unreadIn WHERE coalesce(toBooleanOrNull(p[each]), false)) AS isUnread,
+    any(each IN $dirtyIn WHERE coalesce(toBooleanOrNull(p[each]), false)) AS isDirty,
     any(slot IN $slots WHERE any(each IN slot.vectors WHERE p[each] IS NOT NULL)) AS hasVector,
     toIntegerOrNull(head([each IN $chunkCountIn WHERE p[each] IS NOT NULL | p[each]])) AS chunkCount,
     toStringOrNull(head([each IN $providerIn WHERE p[each] IS NOT NULL | p[each]])) AS provider,
     toStringOrNull(head([each IN $modelIn WHERE p[each] IS NOT NULL | p[each]])) AS model,
-    any(each IN $textsIn WHERE size(toStringOrNull(p[each])) >= $shortest) AS hasText
+    any(each IN $textsIn WHERE coalesce(size(toStringOrNull(p[each])) >= $shortest, false)) AS hasText
 WITH *, $words[word] AS goal,
     CASE WHEN chunkCount > 0
         THEN COUNT { (n)-[r]-(c) WHERE type(r) = $chunkType AND any(each IN $chunkVectorIn WHERE c[each] IS NOT NULL
@@ -33,7 +33,7 @@ WITH *, hasVector OR chunks > 0 AS hasAny,
     any(slot IN $slots WHERE slot.name IN coalesce($needs[label], [])
         AND NOT any(each IN slot.vectors WHERE p[each] IS NOT NULL)
         AND NOT (slot.chunked AND coalesce(chunkCount > 0, false) AND chunks = chunkCount)
-        AND (any(each IN slot.texts WHERE size(toStringOrNull(p[each])) >= $shortest)
+        AND (any(each IN slot.texts WHERE coalesce(size(toStringOrNull(p[each])) >= $shortest, false))
             OR any(each IN slot.hashes WHERE p[each] IS NOT NULL)))
         OR (coalesce(chunkCount > 0, false) AND chunks <> chunkCount) AS isIncomplete,
     $dimension IS NOT NULL

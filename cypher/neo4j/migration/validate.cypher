@@ -22,7 +22,7 @@ WITH n, p, label, rule, CASE
     WHEN isReady AND coalesce(chunks <> chunkCount, false) THEN 'ready although a chunk is missing'
     WHEN isReady AND any(slot IN $slots WHERE slot.name IN coalesce($needs[label], [])
         AND NOT any(each IN slot.vectors WHERE p[each] IS NOT NULL) AND NOT (slot.chunked AND coalesce(chunkCount > 0, false))
-        AND (any(each IN slot.texts WHERE size(toStringOrNull(p[each])) >= $shortest)
+        AND (any(each IN slot.texts WHERE coalesce(size(toStringOrNull(p[each])) >= $shortest, false))
             OR any(each IN slot.hashes WHERE p[each] IS NOT NULL))) THEN 'ready without every vector'
     END AS problem
 RETURN rule, label, p._state AS to, problem, count(*) AS count,

@@ -1,0 +1,1 @@
+ALTER TABLE %label% ADD IF NOT EXISTS `%column%` %kind%

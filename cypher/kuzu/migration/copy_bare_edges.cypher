@@ -1,0 +1,1 @@
+COPY %type% FROM $rows (from='%source%', to='%target%')

@@ -1,0 +1,1 @@
+COPY %type%(%[`%column%`]%) FROM $rows (from='%source%', to='%target%')

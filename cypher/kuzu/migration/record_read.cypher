@@ -1,0 +1,2 @@
+MATCH (m:GraphmillMeta {key: 'migration'})
+RETURN m.text AS record

@@ -1,0 +1,1 @@
+MERGE (m:GraphmillMeta {key: 'migration'}) SET m.text = $text

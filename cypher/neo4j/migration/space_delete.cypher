@@ -1,0 +1,2 @@
+MATCH (m:GraphmillMeta {key: $key})
+DETACH DELETE m

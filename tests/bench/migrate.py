@@ -1,0 +1,144 @@
+"""`scripts/bench migrate`: moving a graph with flags, and rebuilding an expansion, against setting one property in the best
+raw form of the engine. `python -m tests.bench.migrate kuzu|neo4j [NODES]`."""
+
+import asyncio
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.bench.table import Row, show
+
+_NODES = 1_000_000
+_REACH = 3.0
+_SECTIONS = 9
+
+
+def main(engine: str, nodes: int) -> None:
+    rows = asyncio.run(_marked(nodes)) if engine == "neo4j" else _tables(nodes)
+    show(f"Migrate, {engine}, {nodes:,} nodes", rows)
+    print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
+
+
+async def _marked(nodes: int) -> list[Row]:
+    from neo4j import GraphDatabase
+    from neo4j_server import Neo4jServer
+
+    from graph_stores import Credentials
+    from graph_stores.legacy import open_legacy
+    from orchestrator.migration.marked import MarkedMigration, Wishes
+    from orchestrator.migration.survey import Model, Scope
+
+    with tempfile.TemporaryDirectory() as folder:
+        server = Neo4jServer(Path(folder))
+        server.start()
+        try:
+            with GraphDatabase.driver(server.uri, auth=(server.user, server.password)) as driver, driver.session() as session:
+                session.run(
+                    "UNWIND range(1, $nodes) AS i CALL (i) { CREATE (:Scope {uuid: toString(i), name: 'scope ' + i, "
+                    "content: 'the text of a scope ' + i, embeddingsDirty: i % 3 = 0, "
+                    "embedding_provider: 'openai', embedding_model: 'small'}) } IN TRANSACTIONS OF 10000 ROWS",
+                    nodes=nodes,
+                ).consume()
+                began = time.perf_counter()
+                session.run("MATCH (n) CALL (n) { SET n.raw = 'ready' } IN TRANSACTIONS OF 10000 ROWS").consume()
+                raw = time.perf_counter() - began
+            graph = await open_legacy(
+                server.uri, project="bench", credentials=Credentials(user=server.user, password=server.password)
+            )
+            wishes = Wishes(scope=Scope(project=None, home="bench"), given=Model(provider="openai", model="small", assumed=True))
+            migration = MarkedMigration(graph, wishes)
+            began = time.perf_counter()
+            outcome = await migration.apply()
+            ours = time.perf_counter() - began
+            assert outcome.total == nodes, outcome.total
+            await graph.close()
+        finally:
+            server.stop()
+    return [_row("apply", ours, raw, "CALL { SET } IN TRANSACTIONS")]
+
+
+def _tables(nodes: int) -> list[Row]:
+    import importlib.util  # noqa: F401 the engine uses it without importing it
+
+    import kuzu
+
+    articles = nodes // (_SECTIONS + 1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "old.kuzu"
+        database = kuzu.Database(str(path))
+        connection = kuzu.Connection(database)
+        _fill(connection, articles)
+        began = time.perf_counter()
+        for label in ("Article", "Section"):
+            connection.execute(f"ALTER TABLE {label} ADD raw STRING")
+            connection.execute(f"MATCH (n:{label}) SET n.raw = 'ready'")
+        connection.execute("CHECKPOINT")
+        raw = time.perf_counter() - began
+        for label in ("Article", "Section"):
+            connection.execute(f"ALTER TABLE {label} DROP raw")
+        connection.close()
+        database.close()
+        ours = asyncio.run(_rebuilt(path, nodes))
+    return [_row("apply", ours, raw, "ALTER TABLE and SET")]
+
+
+def _fill(connection: Any, articles: int) -> None:  # Any: the engine has no types
+    import pyarrow
+
+    connection.execute("CREATE NODE TABLE Article(title STRING PRIMARY KEY, expansion_state STRING, expansion_depth INT32)")
+    connection.execute(
+        "CREATE NODE TABLE Section(section_id STRING PRIMARY KEY, title STRING, content STRING, embedding FLOAT[32], level INT32)"
+    )
+    connection.execute("CREATE REL TABLE HAS_SECTION(FROM Article TO Section, section_index INT32)")
+    connection.execute("CREATE REL TABLE LINKS_TO(FROM Article TO Article, link_type STRING)")
+    for first in range(0, articles, 10_000):
+        titles = [f"Article {number}" for number in range(first, min(first + 10_000, articles))]
+        keys = [(title, place) for title in titles for place in range(_SECTIONS)]
+        tables = {
+            "Article": {
+                "title": titles,
+                "expansion_state": ["processed"] * len(titles),
+                "expansion_depth": pyarrow.array([1] * len(titles), pyarrow.int32()),
+            },
+            "Section": {
+                "section_id": [f"{title}#{place}" for title, place in keys],
+                "title": [f"part {place}" for _, place in keys],
+                "content": [f"what is said of {title}" for title, _ in keys],
+                "embedding": pyarrow.array([[0.5] * 32] * len(keys), pyarrow.list_(pyarrow.float32(), 32)),
+                "level": pyarrow.array([2] * len(keys), pyarrow.int32()),
+            },
+            "HAS_SECTION": {
+                "from": [title for title, _ in keys],
+                "to": [f"{title}#{place}" for title, place in keys],
+                "section_index": pyarrow.array([place for _, place in keys], pyarrow.int32()),
+            },
+        }
+        for name, columns in tables.items():
+            connection.execute(f"COPY {name} FROM $rows", {"rows": pyarrow.table(columns)})
+
+
+async def _rebuilt(path: Path, nodes: int) -> float:
+    from graph_stores.legacy import open_legacy
+    from orchestrator.migration.survey import Model
+    from orchestrator.migration.tables import TableMigration, TableWishes
+    from orchestrator.migration.wiki import WikiChoice
+
+    graph = await open_legacy(f"kuzu:{path}", project="bench")
+    wishes = TableWishes(project="bench", model=Model(provider="openai", model="small"), wiki=WikiChoice(lang="en"))
+    began = time.perf_counter()
+    outcome = await TableMigration(graph, wishes, lambda done, of: None).apply()
+    seconds = time.perf_counter() - began
+    assert outcome.total == nodes, outcome.total
+    await graph.close()
+    return seconds
+
+
+def _row(what: str, ours: float, raw: float, name: str) -> Row:
+    return Row(what=what, ours=ours, reference=raw, reference_name=name, reach=_REACH)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else _NODES)
