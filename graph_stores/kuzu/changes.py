@@ -205,9 +205,28 @@ class Changes(Statements):
     def _update(self, label: str, nodes: list[Node]) -> None:
         for columns, same in by(nodes, lambda node: tuple(sorted({*node.properties, "name"}))).items():
             types = {**_KEY, **prefixed_types(self.tables.node(label, columns), columns)}
-            rows = [{"uuid": node.uuid, **prefixed({**node.properties, "name": node.name})} for node in same]
-            done = self.each(label, "update", rows, types, columns, label=label)
-            self.refuse_missing(label, [node.uuid for node in same], {row[0] for row in done})
+            there = self._values_of(label, columns, [node.uuid for node in same])
+            wanted = {node.uuid: {**node.properties, "name": node.name} for node in same}
+            self.refuse_missing(label, wanted, set(there))
+            # What is so already is not written: an update keeps thousands of rows in memory until the next checkpoint.
+            rows = [
+                {"uuid": uuid, **prefixed(values)}
+                for uuid, values in wanted.items()
+                if [plain(values[name]) for name in columns] != there[uuid]
+            ]
+            if rows:
+                self.each(label, "update", rows, types, columns, label=label)
+
+    def _values_of(self, label: str, columns: tuple[str, ...], uuids: list[str]) -> dict[str, list[Value]]:
+        """What nodes have in some columns now, by uuid; those of other projects are left out."""
+        if self.prefers_keys(label, len(uuids)):
+            text = cypher.render(DIALECT, "values_one", columns=columns, label=label)
+            asked = ({"uuid": uuid, "project": self.project} for uuid in uuids)
+            found = [row for parameters in asked for row in self.session.run(text, parameters)]
+        else:
+            text = cypher.render(DIALECT, "values_many", columns=columns, label=label)
+            found = list(self.session.run(text, {"uuids": uuids, "project": self.project}))
+        return {row[0]: list(row[1:]) for row in found}
 
     def _updates(self, updates: Sequence[Update]) -> None:
         values: dict[Ref, dict[str, Value]] = defaultdict(dict)

@@ -27,6 +27,9 @@ log = logging.getLogger("graphmill.store")
 
 # A checkpoint costs as much as the file is large, and until then memory grows with several times the log.
 _SHARE_OF_THE_FILE = 8
+# By how much the process may grow until then, and how much log there must be for a checkpoint to be worth it.
+_MOST_GROWTH = 96 << 20
+_WORTH_A_CHECKPOINT = 16
 
 
 class Commits:
@@ -52,6 +55,7 @@ class Commits:
         self._executor = executor
         self._log_limit = log_limit
         self._ear = ear
+        self._growth = memory.Growth(_MOST_GROWTH)
         self._queued: list[tuple[Batch, asyncio.Future[None]]] = []
         self._draining: asyncio.Task[None] | None = None
 
@@ -162,10 +166,11 @@ class Commits:
     def _checkpoint_if_due(self) -> None:
         limit = max(self._log_limit, self._engine.guard.file_size() // _SHARE_OF_THE_FILE)
         size = self._engine.guard.log_size()
-        if size > limit:
+        if size > limit or (size > self._log_limit // _WORTH_A_CHECKPOINT and self._growth.is_too_much()):
             try:
                 if self._engine.checkpoint(wait=size > 2 * limit):
                     memory.give_back()
+                    self._growth.begin()
             except (GraphmillError, OSError) as error:
                 # The commit is done and safe; the log just stays longer.
                 log.warning("could not checkpoint: %s", error)

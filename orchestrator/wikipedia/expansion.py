@@ -6,7 +6,7 @@ Owns the course of an expansion: whether it goes on or begins anew, what is look
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from socket import gethostname
@@ -30,7 +30,7 @@ from orchestrator.wikipedia.refresh import changed_pages
 from orchestrator.wikipedia.tidy import tidy
 from orchestrator.wikipedia.titles import is_stub
 from orchestrator.wikipedia.walk import Reach, Walk
-from orchestrator.wikipedia.wikis import KIND, Crawl, PageSource, Wiki, crawl_of, read_wikis
+from orchestrator.wikipedia.wikis import KIND, Crawl, PageSource, SourceKind, Wiki, crawl_of, read_wikis
 from orchestrator.worker import Pause, Step, Worker, looks, through_outages
 from pipelines.pool import Pool
 from pipelines.wikipedia.dump import DumpMissing
@@ -43,6 +43,9 @@ HOLD = "expand"
 # A page that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 60.0
 _PAGE = 1000
+# Titles that do not exist lie all over the table, and an embedded engine keeps whatever a commit touched of it until the
+# next checkpoint: the fewer commits, the less. But what an API has said is not to be asked again after a kill.
+_LOOKED_AT = {SourceKind.DUMP: 10_000, SourceKind.API: _PAGE}
 # How many articles may wait while all of a wiki is read: what is in memory at once, whatever its size.
 _MOST_WAITING = 2000
 _SHORTEST_LOOK, _LONGEST_LOOK = 0.02, 0.25
@@ -143,7 +146,7 @@ class Expansion:
             wiki, pages = await self._wiki_of(run)
             await self._read_through()
             if crawl.whole and crawl.budget is None:
-                await self._look_behind_links(pages, run)
+                await self._look_behind_links(pages, run, _LOOKED_AT[wiki.source.kind])
             known = {crawl: self._reached[run.uuid]} if run.uuid in self._reached else {}
             tidied = await tidy(self._lifecycle, wiki, known, keep_stubs=run.options["keep_stubs"])
             self._tally.deleted += tidied.removed
@@ -266,8 +269,7 @@ class Expansion:
     async def _read_level(
         self, reading: Reading, site: Site, titles: Sequence[str], depth: int, *, are_seeds: bool
     ) -> None:
-        for start in range(0, len(titles), _PAGE):
-            some = titles[start : start + _PAGE]
+        for some in _some(titles):
             await reading.may_go_on()
             await self._admit(site, some, depth=depth, seeds=are_seeds and depth == 0, run=reading.run)
         await self._read_through(reading=reading)
@@ -303,21 +305,23 @@ class Expansion:
                 await reading.move_to(reading.offset)
             self._worker.wake()
 
-    async def _look_behind_links(self, pages: Pages, run: Run) -> None:
+    async def _look_behind_links(self, pages: Pages, run: Run, at_once: int) -> None:
         """Where all of a wiki is read, a title that was not among them does not exist; this is how it is told.
 
         Again, where one does exist after all: it may link to others.
         """
-        while await self._look_behind(pages, run):
+        while await self._look_behind(pages, run, at_once):
             await self._read_through()
 
-    async def _look_behind(self, pages: Pages, run: Run) -> bool:
+    async def _look_behind(self, pages: Pages, run: Run, at_once: int) -> bool:
         """Whether there was anything to read."""
         found = False
-        async for rows in paged(self._store, "remembered", limit=_PAGE, wiki=pages.site.wiki):
+        async for rows in paged(self._store, "remembered", limit=at_once, wiki=pages.site.wiki):
             stubs = {row[1]: row[0] for row in rows if is_stub(row[2], row[3])}
-            reading = await self._through_outages(partial(pages.look, list(stubs)))
-            absent = {title: end for title in stubs if isinstance(end := reading.end_of(title), Absent)}
+            absent: dict[str, Absent] = {}
+            for some in _some(list(stubs)):
+                reading = await self._through_outages(partial(pages.look, some))
+                absent |= {title: end for title in some if isinstance(end := reading.end_of(title), Absent)}
             await self._lifecycle.update(
                 [
                     Update(node=Ref(label="Article", uuid=stubs[title]), properties=marks_of_absence(end))
@@ -325,7 +329,8 @@ class Expansion:
                 ]
             )
             there = [title for title in stubs if title not in absent]
-            await self._admit(pages.site, there, depth=1, seeds=False, run=run)
+            for some in _some(there):
+                await self._admit(pages.site, some, depth=1, seeds=False, run=run)
             found = found or bool(there)
         return found
 
@@ -385,6 +390,10 @@ class Expansion:
 def _name_of(run: Run) -> str:
     """Of the wiki that it is a run over."""
     return run.source.partition(":")[2]
+
+
+def _some(titles: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (titles[start : start + _PAGE] for start in range(0, len(titles), _PAGE))
 
 
 async def _peek(pages: Pages, titles: Sequence[str]) -> list[bool]:

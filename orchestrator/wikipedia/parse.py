@@ -149,8 +149,8 @@ class ParseArticles:
             node=node,
             path=(State.PENDING, State.SKIP),
             properties={
-                **dict.fromkeys(OF_A_PAGE),
-                "_redirect": None,
+                # Of what it never had nothing has to be taken away: each property that is written costs.
+                **{name: None for name in (*OF_A_PAGE, "_redirect") if name in node.properties},
                 **known,
                 **_relinked(node, known.get("_redirect")),
             },

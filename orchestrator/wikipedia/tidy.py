@@ -24,13 +24,15 @@ T = TypeVar("T")
 
 _PAGE = 1000
 _AT_ONCE = 100
+# What is looked at together, and written together: titles in the order of their uuids lie all over the table, and an
+# embedded engine keeps whatever a commit touched of it until the next checkpoint.
+_LOOKED_AT = 10_000
 
 
 @dataclass(slots=True)
 class _Found:
-    """What a look at every title brought to light."""
+    """What a look at every title brought to light. There may be many times as many stubs as articles."""
 
-    updates: list[Update] = field(default_factory=list)
     stubs: list[Ref] = field(default_factory=list)
     unreached: list[Ref] = field(default_factory=list)
     passed_no_more: list[Ref] = field(default_factory=list)
@@ -58,8 +60,7 @@ async def tidy(
     is_whole = any(crawl.whole for crawl in wiki.crawls)
     reach = _merged(reaches)
     reach.is_cut = any(crawl.whole and crawl.budget is not None for crawl in wiki.crawls)
-    found = await _look(store, wiki, reach, is_whole=is_whole)
-    await _in_pages(found.updates, lifecycle.update)
+    found = await _look(lifecycle, wiki, reach, is_whole=is_whole, with_stubs=False)
     is_sure = (in_doubt or all(each.complete for each in reaches)) and not is_whole
     unreached = found.unreached if is_sure else []
     apart = [*unreached, *(found.passed_no_more if is_sure else [])]
@@ -69,7 +70,7 @@ async def tidy(
     if wiki.is_unswept or apart:
         await _sweep(lifecycle, wiki)
     if not keep_stubs:
-        found = await _look(store, wiki, reach, is_whole=is_whole)
+        found = await _look(lifecycle, wiki, reach, is_whole=is_whole, with_stubs=True)
         await _in_pages(found.stubs, lifecycle.delete)
     unfinished = [crawl for crawl, each in zip(crawls, reaches, strict=True) if not each.complete]
     return Tidied(removed=len(unreached), unfinished=unfinished)
@@ -106,24 +107,29 @@ def _merged(reaches: Sequence[Reach]) -> Reach:
     return merged
 
 
-async def _look(store: Store, wiki: Wiki, reach: Reach, *, is_whole: bool) -> _Found:
+async def _look(lifecycle: Lifecycle, wiki: Wiki, reach: Reach, *, is_whole: bool, with_stubs: bool) -> _Found:
+    """Look at every title, and have those put right whose depth or reason is another by now."""
     found = _Found()
-    async for uuid, _, state, reason, redirect, _, depth, kind in _remembered(store, wiki):
-        ref = _ref(uuid)
-        if is_stub(state, reason):
-            found.stubs.append(ref)
-            if reason != (wanted := _why_not(uuid, reach)):
-                found.updates.append(Update(node=ref, properties={"_errorMessage": wanted}))
-        elif redirect or standing_of(state, reason, kind) is Standing.NOTHING:
-            leads_to = wiki.article(store.project, redirect).uuid if redirect else None
-            if uuid not in reach.passed and leads_to not in reach.depths:
-                found.passed_no_more.append(ref)
-        else:
-            shortest = 0 if is_whole else reach.depths.get(uuid)
-            if shortest is None:
-                found.unreached.append(ref)
-            elif shortest != depth:
-                found.updates.append(Update(node=ref, properties={"expansion_depth": shortest}))
+    async for rows in _pages_of_titles(lifecycle.store, wiki):
+        updates: list[Update] = []
+        for uuid, _, state, reason, redirect, _, depth, kind in rows:
+            ref = _ref(uuid)
+            if is_stub(state, reason):
+                if with_stubs:
+                    found.stubs.append(ref)
+                if reason != (wanted := _why_not(uuid, reach)):
+                    updates.append(Update(node=ref, properties={"_errorMessage": wanted}))
+            elif redirect or standing_of(state, reason, kind) is Standing.NOTHING:
+                leads_to = wiki.article(lifecycle.store.project, redirect).uuid if redirect else None
+                if not is_whole and uuid not in reach.passed and leads_to not in reach.depths:
+                    found.passed_no_more.append(ref)
+            else:
+                shortest = 0 if is_whole else reach.depths.get(uuid)
+                if shortest is None:
+                    found.unreached.append(ref)
+                elif shortest != depth:
+                    updates.append(Update(node=ref, properties={"expansion_depth": shortest}))
+        await lifecycle.update(updates)
     return found
 
 
@@ -165,11 +171,12 @@ async def _sweep(lifecycle: Lifecycle, wiki: Wiki) -> None:
             supported |= {wiki.article(store.project, title).uuid for title in links_in(links)}
     redirects: dict[str, str] = {}
     titles: list[str] = []
-    async for uuid, _, state, reason, target, _, _, kind in _remembered(store, wiki):
-        if target:
-            redirects[uuid] = wiki.article(store.project, target).uuid
-        if state == State.SKIP or standing_of(state, reason, kind) is Standing.NOTHING:
-            titles.append(uuid)
+    async for rows in _pages_of_titles(store, wiki):
+        for uuid, _, state, reason, target, _, _, kind in rows:
+            if target:
+                redirects[uuid] = wiki.article(store.project, target).uuid
+            if state == State.SKIP or standing_of(state, reason, kind) is Standing.NOTHING:
+                titles.append(uuid)
     for redirect in [each for each in redirects if each in supported]:
         end = redirect
         while (following := redirects.get(end)) and following not in supported:
@@ -182,10 +189,8 @@ async def _sweep(lifecycle: Lifecycle, wiki: Wiki) -> None:
         await lifecycle.delete([Ref(label="Category", uuid=uuid) for (uuid,) in rows])
 
 
-async def _remembered(store: Store, wiki: Wiki) -> AsyncIterator[Sequence[Value]]:
-    async for rows in paged(store, "remembered", limit=_PAGE, wiki=wiki.name):
-        for row in rows:
-            yield row
+def _pages_of_titles(store: Store, wiki: Wiki) -> AsyncIterator[Sequence[Sequence[Value]]]:
+    return paged(store, "remembered", limit=_LOOKED_AT, wiki=wiki.name)
 
 
 async def _in_pages(whole: Sequence[T], do: Callable[[Sequence[T]], Awaitable[None]], *, page: int = _PAGE) -> None:

@@ -1,0 +1,3 @@
+UNWIND $uuids AS uuid
+MATCH (n:%label%) WHERE n.uuid = uuid AND n.projectId = $project
+RETURN n.uuid %[, |n.`%column%`]%
