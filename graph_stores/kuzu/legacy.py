@@ -18,12 +18,13 @@ import cypher
 from graph_stores import Credentials
 from graph_stores.errors import StoreFull
 from graph_stores.kuzu.columns import Tables, arrow
-from graph_stores.kuzu.engine import TRAITS, Engine
+from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.errors import translate, translate_open
 from graph_stores.kuzu.guard import Guard
 from graph_stores.kuzu.ownership import Ownership
 from graph_stores.kuzu.schema import Schema
 from graph_stores.kuzu.session import DIALECT, Session
+from graph_stores.kuzu.traits import TRAITS
 from graph_stores.kuzu.vectors import Vectors
 from graph_stores.legacy import Carried, Held
 from graph_stores.model import Value, VectorSpace
