@@ -220,11 +220,11 @@ class Changes(Statements):
     def _values_of(self, label: str, columns: tuple[str, ...], uuids: list[str]) -> dict[str, list[Value]]:
         """What nodes have in some columns now, by uuid; those of other projects are left out."""
         if self.prefers_keys(label, len(uuids)):
-            text = cypher.render(DIALECT, "values_one", columns=columns, label=label)
+            text = cypher.render(DIALECT, "values_one", (), columns, label=label)
             asked = ({"uuid": uuid, "project": self.project} for uuid in uuids)
             found = [row for parameters in asked for row in self.session.run(text, parameters)]
         else:
-            text = cypher.render(DIALECT, "values_many", columns=columns, label=label)
+            text = cypher.render(DIALECT, "values_many", (), columns, label=label)
             found = list(self.session.run(text, {"uuids": uuids, "project": self.project}))
         return {row[0]: list(row[1:]) for row in found}
 

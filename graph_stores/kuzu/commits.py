@@ -27,9 +27,10 @@ log = logging.getLogger("graphmill.store")
 
 # A checkpoint costs as much as the file is large, and until then memory grows with several times the log.
 _SHARE_OF_THE_FILE = 8
-# By how much the process may grow until then, and how much log there must be for a checkpoint to be worth it.
-_MOST_GROWTH = 96 << 20
-_WORTH_A_CHECKPOINT = 16
+# By how much the process may grow until then, and of which share of the longest log a checkpoint is worth it: each
+# makes the file larger and forgets what was read of it. With half as much growth the file was twice as large.
+_MOST_GROWTH = 192 << 20
+_WORTH_A_CHECKPOINT = 8
 
 
 class Commits:

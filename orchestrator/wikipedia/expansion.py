@@ -43,8 +43,8 @@ HOLD = "expand"
 # A page that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 60.0
 _PAGE = 1000
-# Titles that do not exist lie all over the table, and an embedded engine keeps whatever a commit touched of it until the
-# next checkpoint: the fewer commits, the less. But what an API has said is not to be asked again after a kill.
+# Titles that do not exist lie all over the table, and an embedded engine keeps whatever a commit touched of it until
+# the next checkpoint: the fewer commits, the less. But what an API has said is not to be asked again after a kill.
 _LOOKED_AT = {SourceKind.DUMP: 10_000, SourceKind.API: _PAGE}
 # How many articles may wait while all of a wiki is read: what is in memory at once, whatever its size.
 _MOST_WAITING = 2000

@@ -25,7 +25,7 @@ from graph_stores.kuzu.errors import TABLE, translate
 from graph_stores.kuzu.frontier import Clock
 from graph_stores.kuzu.store import EmbeddedStore
 from graph_stores.kuzu.traits import TRAITS
-from graph_stores.model import Batch, Edge, Ref, Select
+from graph_stores.model import Batch, Edge, Ref, Select, Value
 from orchestrator import states
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import new_node, transition
@@ -192,6 +192,27 @@ async def test_third_statement_is_refused_after_the_second_failed(scripted: tupl
     with pytest.raises(PermanentStoreError, match="the rest of it is refused"):
         await store._write(three)
     assert (await store.query("MATCH (d:Directory) RETURN count(*)", {})).rows == [[0]]
+
+
+async def test_what_a_node_has_already_is_not_written_again(scripted: tuple[EmbeddedStore, Script]) -> None:
+    """Each update keeps memory until the next checkpoint, and a category is named by each of its articles."""
+    store, script = scripted
+    shown: dict[str, Value] = {"path": "a", "size": 3, "language": None}
+
+    async def updates(*uuids: str) -> list[str]:
+        script.texts.clear()
+        nodes = [new_node(label="File", uuid=uuid, name="n", properties=dict(shown)) for uuid in uuids]
+        await store.commit(Batch(nodes=nodes))
+        return [text for text in script.texts if "SET" in text and ":File" in text]
+
+    await updates("a")
+    await updates("a", "b")
+    assert not await updates("a", "b")
+    for changed in ({"size": 4}, {"language": "python"}, {"path": None}):
+        shown |= changed
+        assert await updates("a")
+        (row,) = await store.nodes(Select(labels=["File"], uuids=["a"]))
+        assert {name: row.properties.get(name) for name in shown} == shown
 
 
 async def test_checkpoint_that_fails_costs_no_commit(scripted: tuple[EmbeddedStore, Script]) -> None:
