@@ -142,13 +142,12 @@ async def test_the_log_is_checkpointed_before_it_outgrows_the_file(engine: str, 
 
 async def test_a_short_log_is_checkpointed_too_where_the_process_has_grown_with_it(engine: str, tmp_path: Path) -> None:
     sizes = count(step=1 << 20)
-    store = await opened(engine, tmp_path / "graph", log_limit=1 << 20)
+    store = await opened(engine, tmp_path / "graph", log_limit=4 << 20)
     store._commits._growth = Growth(100 << 20, size=lambda: next(sizes))
     lengths: list[int] = []
     for number in range(150):
         await store.commit(file_batch(*(f"{number}-{index}" for index in range(5)), name="x" * 1000))
         lengths.append(store._engine.guard.log_size())
     await store.close()
-    assert max(lengths) < 1 << 20
     assert any(after < before for before, after in pairwise(lengths))
     assert lengths[0] > 0, "a log that is not worth it is left alone"
