@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from graph_stores.errors import TransientStoreError
+from graph_stores.model import Fence
 from graph_stores.protocol import Store
 from orchestrator.leases import is_gone
 
@@ -13,8 +14,11 @@ _LOOK = 1.0
 
 
 @asynccontextmanager
-async def holding(store: Store, name: str, *, owner: str, waiting: Callable[[], None]) -> AsyncIterator[None]:
-    """Wait until nobody else has the hold, and keep it; `waiting` is called once if somebody has."""
+async def holding(store: Store, name: str, *, owner: str, waiting: Callable[[], None]) -> AsyncIterator[Fence]:
+    """Wait until nobody else has the hold, and keep it; `waiting` is called once if somebody has.
+
+    A process may sleep for longer than the hold lasts: what must not be done without it is committed with the fence.
+    """
     told = False
     while (token := await take(store, name, owner=owner)) is None:
         if not told:
@@ -23,7 +27,7 @@ async def holding(store: Store, name: str, *, owner: str, waiting: Callable[[], 
         await asyncio.sleep(_LOOK)
     keeping = asyncio.create_task(_keep(store, name, token))
     try:
-        yield
+        yield Fence(name=name, token=token)
     finally:
         keeping.cancel()
         await asyncio.wait([keeping])

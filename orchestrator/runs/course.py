@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from graph_stores.errors import Misuse, TransitionConflict
-from graph_stores.model import Batch, Ref, Transition, Update, Value
+from graph_stores.errors import HoldLost, Misuse, TransitionConflict
+from graph_stores.model import Batch, Fence, Ref, Transition, Update, Value
 from graph_stores.protocol import Store
 from orchestrator.holding import holding
 from orchestrator.leases import is_gone
@@ -51,17 +51,18 @@ async def begin(lifecycle: Lifecycle, plan: RunPlan, *, owner: str, say: Callabl
     # As the graph will hold them.
     plan = replace(plan, options=json.loads(json.dumps(plan.options)))
     while True:
-        async with holding(store, _HOLD, owner=owner, waiting=lambda: None):
+        async with holding(store, _HOLD, owner=owner, waiting=lambda: None) as fence:
             runs = await read_runs(store, source=plan.source)
             found = {run.uuid: await read_partitions(store, run.uuid) for run in runs if run.is_open}
             if not _are_in_hands(runs, found):
                 for run in [each for each in runs if each.is_open and each.options != plan.options]:
                     await _end(lifecycle, run, found[run.uuid], "another run of the same source took its place")
                 unfinished = next((run for run in runs if run.is_open and run.options == plan.options), None)
-                if unfinished is None:
-                    return await _start(store, plan, runs)
-                with suppress(TransitionConflict):  # somebody was quicker: look again
-                    return await _go_on(lifecycle, unfinished, plan, found[unfinished.uuid])
+                with suppress(TransitionConflict, HoldLost):  # somebody was quicker: look again
+                    if unfinished is None:
+                        return await _start(store, plan, runs, fence)
+                    return await _go_on(lifecycle, unfinished, plan, found[unfinished.uuid], fence)
+                continue
         if not told:
             told = True
             say(f"another job is reading {plan.source}; waiting for it")
@@ -180,7 +181,7 @@ def _are_in_hands(runs: Sequence[Run], found: Mapping[str, Sequence[Partition]])
     )
 
 
-async def _start(store: Store, plan: RunPlan, runs: Sequence[Run]) -> Run:
+async def _start(store: Store, plan: RunPlan, runs: Sequence[Run], fence: Fence) -> Run:
     before = max((run.watermark_after for run in runs if run.watermark_after), default=None)
     number = len(runs) + 1
     run = Run(
@@ -195,6 +196,7 @@ async def _start(store: Store, plan: RunPlan, runs: Sequence[Run]) -> Run:
     parts = [*plan.parts, *plan.first]
     await store.commit(
         Batch(
+            fence=fence,
             nodes=[run.node(), *(partition_node(run, part, index) for index, part in enumerate(parts))],
             # By the store's clock, and before anything of the source is looked at.
             updates=[Update(node=run.ref, stamp=("startedAt", "readAt")), *plan.marks],
@@ -204,7 +206,7 @@ async def _start(store: Store, plan: RunPlan, runs: Sequence[Run]) -> Run:
     return run
 
 
-async def _go_on(lifecycle: Lifecycle, run: Run, plan: RunPlan, found: Sequence[Partition]) -> Run:
+async def _go_on(lifecycle: Lifecycle, run: Run, plan: RunPlan, found: Sequence[Partition], fence: Fence) -> Run:
     known = {each.uuid for each in found}
     parts = [*plan.parts, *(part for part in plan.first if partition_uuid(run.uuid, part.key) in known)]
     planned = {partition_uuid(run.uuid, part.key) for part in parts}
@@ -218,6 +220,7 @@ async def _go_on(lifecycle: Lifecycle, run: Run, plan: RunPlan, found: Sequence[
         moves.append(transition(run.ref, expected=run.state, to=State.PENDING))
     await lifecycle.store.commit(
         Batch(
+            fence=fence,
             transitions=moves,
             nodes=[partition_node(run, part, index) for index, part in enumerate(parts)],
             updates=[Update(node=each.ref, properties={"nextOffset": 0}) for each in found if not each.kind.is_settled],

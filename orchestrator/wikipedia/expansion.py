@@ -13,7 +13,7 @@ from socket import gethostname
 from typing import TypeVar
 
 from graph_stores.errors import Misuse
-from graph_stores.model import Ref, Update
+from graph_stores.model import Fence, Ref, Update
 from orchestrator.holding import holding
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
@@ -167,7 +167,7 @@ class Expansion:
 
     async def close(self) -> None: ...
 
-    def _alone(self) -> contextlib.AbstractAsyncContextManager[None]:
+    def _alone(self) -> contextlib.AbstractAsyncContextManager[Fence]:
         """What is read for one crawl tells where another one leads: they go one after the other."""
         waiting = "another job expands this project; waiting for it"
         return holding(self._store, HOLD, owner=self._worker.owner, waiting=lambda: self._say(waiting))

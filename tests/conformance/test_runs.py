@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from graph_stores.errors import LeaseLost, Misuse, TransitionConflict
-from graph_stores.model import Batch, Select
+from graph_stores.model import Batch, Select, Value
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.checks import problems
@@ -35,7 +35,7 @@ from orchestrator.states import State
 from tests.conformance.folders import NONE, Folder, Mill, opened, quicken
 from tests.conformance.pictures import picture
 from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER, Place
-from tests.conformance.wrapped import wrapped
+from tests.conformance.wrapped import Call, wrapped
 
 PARTS = [Part(kind=PartitionKind.FOLDER, key=key) for key in ("one", "two")]
 PLAN = RunPlan(source="files:notes", options={"a": 1}, parts=PARTS)
@@ -180,6 +180,27 @@ async def test_the_same_wish_goes_on_with_the_run_that_was_not_finished(store: S
 
 
 @HERE_AND_ON_A_SERVER
+async def test_who_slept_until_another_had_begun_the_run_does_not_begin_it_again(store: Store) -> None:
+    async def moments() -> list[Value]:
+        text = "MATCH (r:IngestionRun) WHERE r.projectId = $project RETURN r.readAt AS read"
+        return [row[0] for row in (await store.query(text, {"project": store.project})).rows]
+
+    slept: list[Value] = []
+
+    async def sleep_through_the_hold(real: Call, batch: Batch) -> None:
+        if not slept:
+            assert batch.fence
+            await store.let_go(batch.fence.name, token=batch.fence.token)
+            await started(store)
+            slept.append(await moments())
+        await real(batch)
+
+    sleeper, _ = wrapped(store, commit=sleep_through_the_hold)
+    await started(sleeper)
+    assert len(slept[0]) == 1
+    assert await moments() == slept[0]
+
+
 async def test_who_asks_while_another_reads_waits_and_looks_for_himself(store: Store) -> None:
     run = await started(store)
     reading = await held(store)
