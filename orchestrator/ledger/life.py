@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from graph_stores.errors import GraphmillError
 from orchestrator.ledger.files import File
+from orchestrator.ledger.holes import step_before
 from orchestrator.ledger.latest import Latest
 from orchestrator.ledger.lines import Record, decode_record
 from orchestrator.ledger.reading import Reading, opened
@@ -40,7 +41,10 @@ def life_of(files: Sequence[File], start: str) -> list[Record]:
 
 
 def in_order(records: Sequence[Record]) -> list[Record]:
-    """By time, and within one moment each behind the one that it follows from; what was heard twice is told once."""
+    """By time, and within one moment each behind the one that it follows from; what was heard twice is told once.
+
+    What a killed process could not write down is there, marked as reconciled, where the next change tells it.
+    """
     heard = {(record.at, record.after) for record in records if not record.reconciled}
     left = sorted(
         (record for record in records if not record.reconciled or (record.at, record.after) not in heard),
@@ -52,6 +56,8 @@ def in_order(records: Sequence[Record]) -> list[Record]:
         state = ordered[-1].after if ordered else None
         chosen = next((record for record in moment if record.before == state), None) or _source(moment)
         left.remove(chosen)
+        if ordered and chosen.before != state and (missing := step_before(chosen, known=state, since=ordered[-1].at)):
+            ordered.append(missing)
         ordered.append(chosen)
     return ordered
 

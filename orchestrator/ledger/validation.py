@@ -12,6 +12,7 @@ from pathlib import Path
 
 from orchestrator.ledger.content import Damage
 from orchestrator.ledger.files import File
+from orchestrator.ledger.holes import step_before
 from orchestrator.ledger.lines import Record, decode_record, seq_of
 from orchestrator.ledger.merged import Merged, doubles
 from orchestrator.ledger.reading import Reading
@@ -186,8 +187,11 @@ class _Chains:
         """There is a hole: go on behind it."""
         record = min(self._waiting[node], key=lambda each: each.at)
         state, at = self.states[node]
-        left, come_to = record.before or "nothing", state or "nothing"
-        self._verdict.report("chain", f"{node} at {record.at}: from {left}, and it had come to {come_to}")
+        if step_before(record, known=state, since=at):
+            self._verdict.odd["changes that a killed process could not write down, known from the next one"] += 1
+        else:
+            left, come_to = record.before or "nothing", state or "nothing"
+            self._verdict.report("chain", f"{node} at {record.at}: from {left}, and it had come to {come_to}")
         self._take_out(node, record)
         if record.at >= at:
             self._move(record)

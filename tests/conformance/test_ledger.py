@@ -201,3 +201,20 @@ async def test_verify_finds_what_the_ledger_does_not_say_and_writes_it_down(
     store.listen(scribe)
     await LedgerDifferences(scribe).mend(store, problem.examples)
     assert await missing(store, folder) == []
+
+
+async def test_a_claim_that_a_killed_process_could_not_write_down_is_known_from_what_came_after(
+    store: Store, lifecycle: Lifecycle, scribe: Scribe, folder: Path
+) -> None:
+    await write(store, nodes=files(1))
+    store.listen(None)
+    await claim_one(lifecycle)
+    store.listen(scribe)
+    await lifecycle.release(await store.nodes(Select(states=["parsing"])))
+    scribe.close()
+    born, claimed, released = life(folder, "f00000")
+    assert (claimed.before, claimed.after, claimed.reconciled) == ("pending", "parsing", True)
+    assert born.at < claimed.at < released.at
+    verdict = validate(folder)
+    assert verdict.problems == {}
+    assert sum(verdict.odd.values()) == 1
