@@ -1,0 +1,146 @@
+"""`graphmill migrate` as people run it, killed at any moment, and the ordinary commands on what came of it."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.conformance import old_expansions
+from tests.conformance.legacy_rules import OldNode
+from tests.conformance.old_graphs import OldGraph
+
+from .conftest import ROOT, Cli
+
+MODEL = ("--embedding-model", "openai:small")
+TEXT = "a mill grinds grain between two stones"
+_KILLS = 4
+
+
+@pytest.fixture
+def expansion(cli: Cli) -> Cli:
+    """An older expansion where graphmill looks for its graph."""
+    command = [sys.executable, old_expansions.__file__, "kuzu", str(cli.folder / "graph.kuzu"), "DOUBLE[384]"]
+    subprocess.run(command, check=True)
+    return cli
+
+
+@pytest.fixture
+def old(cli: Cli, neo4j_server: Any) -> Iterator[OldGraph]:
+    graph = OldGraph(server=neo4j_server, project=f"old-{uuid4().hex[:12]}")
+    yield graph
+    graph.wipe()
+
+
+@pytest.fixture
+def served(cli: Cli, old: OldGraph) -> Cli:
+    environment = {
+        **cli.environment,
+        "GRAPHMILL_STORE": old.server.uri,
+        "GRAPHMILL_PROJECT": str(old.project),
+        "NEO4J_USERNAME": old.server.user,
+        "NEO4J_PASSWORD": old.server.password,
+    }
+    return Cli(folder=cli.folder, environment=environment)
+
+
+def test_an_expansion_is_shown_moved_checked_and_finished(expansion: Cli) -> None:
+    assert "graphmill migrate plan" in expansion("migrate", "detect").out
+    plan = expansion("migrate", "plan", "--json", *MODEL).json
+    assert plan["total"] == sum(rule["count"] for rule in plan["rules"]) == 25
+    assert (plan["unknown"], plan["problems"]) == ({"frobbing": 1}, [])
+    assert expansion("migrate", "apply", "--json", *MODEL).json["total"] == 25
+    assert expansion("migrate", "validate").code == 0
+    status = expansion("status", "--json").json
+    assert status["labels"]["Article"] == {"pending": 6, "parsed": 1, "linked": 1, "ready": 2, "skip": 2, "error": 1}
+    assert expansion("verify").code == 0
+    refused = expansion("migrate", "finalize")
+    assert (refused.code, "--yes" in refused.err) == (2, True)
+    assert expansion("migrate", "finalize", "--yes").code == 0
+    assert "finalized" in expansion("migrate", "rollback").err
+    assert not (expansion.folder / "graph.kuzu.before-migration").exists()
+
+
+def test_an_expansion_survives_kills_at_any_moment(expansion: Cli) -> None:
+    before = (expansion.folder / "graph.kuzu").read_bytes()
+    random = Random(5)
+    for _ in range(_KILLS):
+        _killed(expansion, random.uniform(0.3, 3.0))
+    assert expansion("migrate", "apply", *MODEL).code == 0
+    assert expansion("migrate", "validate", "--json").json["total"] == 25
+    assert expansion("verify").code == 0
+    assert expansion("migrate", "rollback").code == 0
+    assert (expansion.folder / "graph.kuzu").read_bytes() == before
+
+
+def test_a_graph_on_a_server_survives_kills_at_any_moment(served: Cli, old: OldGraph) -> None:
+    old.write([_scope(number) for number in range(4000)])
+    before = old.picture()
+    random = Random(7)
+    for _ in range(_KILLS):
+        _killed(served, random.uniform(0.5, 4.0))
+    assert served("migrate", "apply", *MODEL).code == 0
+    outcome = served("migrate", "validate", "--json")
+    assert (outcome.code, outcome.json["total"], outcome.json["problems"]) == (0, 4000, [])
+    assert {state for _, state in old.decisions().values()} == {"linked"}
+    assert served("migrate", "rollback").code == 0
+    assert old.picture() == before
+
+
+def test_a_worker_finishes_what_was_migrated_and_search_finds_it(served: Cli, old: OldGraph) -> None:
+    old.write(
+        [
+            _scope(1),
+            OldNode(labels=["Scope"], properties={"uuid": "pending", "content": TEXT, "schemaDirty": True}),
+            OldNode(labels=["CodeBlock"], properties={"uuid": "block", "source": TEXT, "embeddingsDirty": True}),
+            OldNode(labels=["Scope"], properties={"uuid": "stub", "_pending": True}),
+        ]
+    )
+    assert served("migrate", "apply").code == 0
+    assert served("status", "--json").json["total"] == 4
+    assert served("worker", "--drain").code == 0
+    status = served("status", "--json").json
+    assert status["labels"] == {"CodeBlock": {"ready": 1}, "Scope": {"ready": 2, "skip": 1}}
+    found = served("search", TEXT, "--json").json
+    assert {each["uuid"] for each in found} == {"scope 1", "pending"}
+
+
+def test_a_graph_that_nobody_knows_is_migrated_by_the_mapping_of_the_docs(served: Cli, old: OldGraph) -> None:
+    example = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "migrate.md").read_text(), re.DOTALL | re.MULTILINE)[0]
+    (served.folder / "mapping.toml").write_text(example)
+    words = {"a": "todo", "b": "done", "c": "broken", "d": "odd"}
+    old.write(
+        [
+            OldNode(labels=["Document"], properties={"key": key, "status": word, "body": TEXT, "vec": [1.0, 2.0],
+                                                     "vec_provider": "openai", "vec_model": "small"})
+            for key, word in words.items()
+        ]
+    )  # fmt: skip
+    mapping = ("--mapping", "mapping.toml")
+    plan = served("migrate", "plan", "--json", *mapping).json
+    assert (plan["total"], plan["unknown"]) == (4, {"odd": 1})
+    assert served("migrate", "apply", *mapping).code == 0
+    states = {row["uuid"]: row["_state"] for row in old.nodes()if row["_migratedBy"]}
+    assert states == {"a": "pending", "b": "ready", "c": "error", "d": "pending"}
+    assert served("migrate", "rollback", *mapping).code == 0
+    (served.folder / "mapping.toml").write_text('state = "status"\nwrods = 1\n')
+    assert "line 2" in served("migrate", "plan", *mapping).err
+
+
+def _scope(number: int) -> OldNode:
+    own = {"uuid": f"scope {number}", "name": f"scope {number}", "content": TEXT, "embeddingsDirty": True}
+    return OldNode(labels=["Scope"], properties=own)
+
+
+def _killed(cli: Cli, seconds: float) -> None:
+    process = cli.start("migrate", "apply", *MODEL)
+    try:
+        time.sleep(seconds)
+    finally:
+        process.kill()
+        process.communicate()
