@@ -1,7 +1,7 @@
 """The seam to a graph that graphmill did not make: what a migration asks of it, and does to it.
 
-Apart from `Store`, which refuses such a graph. Knows no rule: what a mark means is decided before this seam, and arrives
-as parameters of the queries in `cypher/<dialect>/migration/`.
+Apart from `Store`, which refuses such a graph. Knows no rule: what a mark means is decided before this seam, and
+arrives as parameters of the queries in `cypher/<dialect>/migration/`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,8 @@
 """A migration's way into an embedded database that graphmill did not make: tables with other keys and columns.
 
-Such tables cannot become graphmill's where they are: their keys are others. So a new database is built beside the old one,
-which is only read; then the new one takes its place, in the way in which a guarded checkpoint is undone (`guard`), so that
-a kill leaves one or the other. The old files, byte for byte, are the way back.
+Such tables cannot become graphmill's where they are: their keys are others. So a new database is built beside the old
+one, which is only read; then the new one takes its place, in the way in which a guarded checkpoint is undone (`guard`),
+so that a kill leaves one or the other. The old files, byte for byte, are the way back.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class TableDatabase:
         needed = int(_ROOM * (self._guard.file_size() + self._guard.log_size()))
         if (free := shutil.disk_usage(self._path.parent).free) < needed:
             raise StoreFull(
-                f"{self._path.parent} has {free:,} bytes left, and a migration needs {needed:,} for the copy and the new graph",
+                f"{self._path.parent} has {free:,} bytes, a migration needs {needed:,} for a copy and a new graph",
                 hint="make room, or move the graph to where there is some; nothing was changed",
             )
 

@@ -73,7 +73,7 @@ def fate(facts: Facts, *, retry_empty: bool = False) -> Fate:
 
 
 def fate_of_section(article: State, *, vector: bool) -> State:
-    """What is read again or not yet linked waits for that; else it is ready with its vector, and waits for one without."""
+    """What is read again or not yet linked waits for that; else it is ready with its vector, or waits for one."""
     if article in (State.LINKED, State.READY):
         return State.READY if vector else State.LINKED
     return State.PARSED
@@ -95,7 +95,7 @@ def place_of(section_id: str, index: int | None) -> int:
 
 
 def keys_of(titles: Sequence[str]) -> list[str]:
-    """What expansion names the sections of an article by: the first is its lead, and of the same title there may be several."""
+    """What expansion names sections by: the first is the lead, and of the same title there may be several."""
     seen: Counter[str] = Counter()
     keys: list[str] = []
     for place, title in enumerate(titles):

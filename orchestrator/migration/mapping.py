@@ -1,6 +1,6 @@
 """A mapping file: what the marks of a graph that nobody knows are called, and what its words mean.
 
-Adds to what is recognised unasked. Whatever is wrong in it is refused with its line, before anything is read or written.
+Adds to what is recognised unasked. Whatever is wrong in it is refused with its line, before anything is read.
 """
 
 import re

@@ -357,7 +357,7 @@ class _Looked:
     lacking: Sequence[Row]
 
     def ids(self, scope: Scope, given: set[str]) -> dict[str, str]:
-        """A uuid for each node that has none: from what it says of itself, and where two say the same from its place."""
+        """A uuid for each node without one: from what it says of itself, and where two say the same from its place."""
         ids: dict[str, str] = {}
         for row in self.lacking:
             said = sorted((key, value) for key, value in row["said"] if value is not None)

@@ -1,6 +1,6 @@
 """What older graphs say of themselves: the names of their marks, and what their words mean.
 
-Owns the shapes that are recognised unasked; a mapping file makes others of the same kind (`orchestrator.migration.mapping`).
+Owns the shapes that are recognised unasked; a mapping file makes others of the same kind (`migration.mapping`).
 Pure: it reads no graph. What it makes of a node is told by the rules in `cypher/<dialect>/migration/`.
 """
 

@@ -148,7 +148,7 @@ async def take_survey(graph: MarkedGraph, marks: Marks, scope: Scope) -> Survey:
 async def settle(
     graph: MarkedGraph, survey: Survey, scope: Scope, given: Model | None, configured: Model | None
 ) -> Settled:
-    """The model: the one that was given, or that the graph is embedded with, or configured, or that most vectors say."""
+    """The model: the one that was given, or of the graph's vectors, or configured, or that most vectors say."""
     spaces = await graph.spaces()
     space = spaces.get(scope.project or scope.home)
     model = Model(provider=space.provider, model=space.model) if space else None
@@ -227,7 +227,7 @@ def _advice(verdict: Verdict, survey: Survey, record: Mapping[str, Any]) -> str:
         case Verdict.GRAPHMILL:
             return "there is nothing to migrate: this is graphmill's own graph"
         case Verdict.MIGRATED:
-            return "it is migrated: look at it with migrate validate, then migrate finalize, or go back with migrate rollback"
+            return "it is migrated: check it with migrate validate; then migrate finalize, or migrate rollback"
         case Verdict.PARTLY:
             return (
                 "a migration was begun and is not finished: go on with migrate apply, or go back with migrate rollback"
@@ -243,8 +243,8 @@ def _foreign(survey: Survey) -> str:
         for _, label in sorted(survey.shapes, key=lambda key: -survey.shapes[key])[:5]
     ]
     return (
-        f"no node has a mark that graphmill knows; it found {'; '.join(seen)}. If some property says how far a node is, "
-        "name it in a file for migrate plan --mapping FILE.toml"
+        f"no node has a mark that graphmill knows; it found {'; '.join(seen)}. If some property says how far a node "
+        "is, name it in a file for migrate plan --mapping FILE.toml"
     )
 
 

@@ -1,7 +1,7 @@
-"""The migration of an older expansion, in tables with keys of their own: a new graph is built and takes the old one's place.
+"""The migration of an older expansion, in tables with keys of their own: a new graph takes the old one's place.
 
-The uuids are those that `expand` would give, so that it goes on with these articles and does not make them twice. Killed
-before the new graph has taken its place, the old one is untouched and the same command begins anew.
+The uuids are those that `expand` would give, so that it goes on with these articles and does not make them twice.
+Killed before the new graph has taken its place, the old one is untouched and the same command begins anew.
 """
 
 import json
@@ -145,14 +145,14 @@ class TableMigration:
             case Verdict.LEGACY:
                 return "see what would become of it with migrate plan"
             case Verdict.MIGRATED:
-                return "it is migrated: look at it with migrate validate, then migrate finalize, or go back with migrate rollback"
+                return "it is migrated: check it with migrate validate; then migrate finalize, or migrate rollback"
             case Verdict.FOREIGN:
                 seen = "; ".join(
                     f"{label} ({', '.join(list(self._graph.tables.nodes[label])[:8])})" for label in sorted(counts)
                 )
                 return (
                     f"no table is one that graphmill knows; it found {seen}. An expansion has a table Article with the "
-                    "columns title and expansion_state: rename yours, or copy the graph to a server and give a --mapping"
+                    "columns title and expansion_state: rename yours, or put the graph on a server and give a --mapping"
                 )
         return "there is nothing to migrate: " + (
             "the graph is empty" if verdict is Verdict.EMPTY else "this is graphmill's own graph"
@@ -177,7 +177,7 @@ class TableMigration:
         return int(number) if kind.startswith(("DOUBLE[", "FLOAT[")) and number.isdigit() else None
 
     def _space(self) -> VectorSpace | None:
-        """What the vectors are kept as; None where nobody knows what made them, or they are too long or short for it."""
+        """What the vectors are kept as; None where nobody knows what made them, or their length is another."""
         model, dimension = self._wishes.model, self._dimension()
         if model is None or dimension is None or (model.dimension and model.dimension != dimension):
             return None

@@ -111,7 +111,9 @@ def test_a_worker_finishes_what_was_migrated_and_search_finds_it(served: Cli, ol
 
 
 def test_a_graph_that_nobody_knows_is_migrated_by_the_mapping_of_the_docs(served: Cli, old: OldGraph) -> None:
-    example = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "migrate.md").read_text(), re.DOTALL | re.MULTILINE)[0]
+    example = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "migrate.md").read_text(), re.DOTALL | re.MULTILINE)[
+        0
+    ]
     (served.folder / "mapping.toml").write_text(example)
     words = {"a": "todo", "b": "done", "c": "broken", "d": "odd"}
     old.write(
@@ -125,7 +127,7 @@ def test_a_graph_that_nobody_knows_is_migrated_by_the_mapping_of_the_docs(served
     plan = served("migrate", "plan", "--json", *mapping).json
     assert (plan["total"], plan["unknown"]) == (4, {"odd": 1})
     assert served("migrate", "apply", *mapping).code == 0
-    states = {row["uuid"]: row["_state"] for row in old.nodes()if row["_migratedBy"]}
+    states = {row["uuid"]: row["_state"] for row in old.nodes() if row["_migratedBy"]}
     assert states == {"a": "pending", "b": "ready", "c": "error", "d": "pending"}
     assert served("migrate", "rollback", *mapping).code == 0
     (served.folder / "mapping.toml").write_text('state = "status"\nwrods = 1\n')

@@ -1,5 +1,5 @@
-"""`scripts/bench migrate`: moving a graph with flags, and rebuilding an expansion, against setting one property in the best
-raw form of the engine. `python -m tests.bench.migrate kuzu|neo4j [NODES]`."""
+"""`scripts/bench migrate`: moving a graph with flags, and rebuilding an expansion, against setting one property in the
+best raw form of the engine. `python -m tests.bench.migrate kuzu|neo4j [NODES]`."""
 
 import asyncio
 import resource
@@ -35,7 +35,10 @@ async def _marked(nodes: int) -> list[Row]:
         server = Neo4jServer(Path(folder))
         server.start()
         try:
-            with GraphDatabase.driver(server.uri, auth=(server.user, server.password)) as driver, driver.session() as session:
+            with (
+                GraphDatabase.driver(server.uri, auth=(server.user, server.password)) as driver,
+                driver.session() as session,
+            ):
                 session.run(
                     "UNWIND range(1, $nodes) AS i CALL (i) { CREATE (:Scope {uuid: toString(i), name: 'scope ' + i, "
                     "content: 'the text of a scope ' + i, embeddingsDirty: i % 3 = 0, "
@@ -48,7 +51,9 @@ async def _marked(nodes: int) -> list[Row]:
             graph = await open_legacy(
                 server.uri, project="bench", credentials=Credentials(user=server.user, password=server.password)
             )
-            wishes = Wishes(scope=Scope(project=None, home="bench"), given=Model(provider="openai", model="small", assumed=True))
+            wishes = Wishes(
+                scope=Scope(project=None, home="bench"), given=Model(provider="openai", model="small", assumed=True)
+            )
             migration = MarkedMigration(graph, wishes)
             began = time.perf_counter()
             outcome = await migration.apply()
@@ -88,9 +93,12 @@ def _tables(nodes: int) -> list[Row]:
 def _fill(connection: Any, articles: int) -> None:  # Any: the engine has no types
     import pyarrow
 
-    connection.execute("CREATE NODE TABLE Article(title STRING PRIMARY KEY, expansion_state STRING, expansion_depth INT32)")
     connection.execute(
-        "CREATE NODE TABLE Section(section_id STRING PRIMARY KEY, title STRING, content STRING, embedding FLOAT[32], level INT32)"
+        "CREATE NODE TABLE Article(title STRING PRIMARY KEY, expansion_state STRING, expansion_depth INT32)"
+    )
+    connection.execute(
+        "CREATE NODE TABLE Section(section_id STRING PRIMARY KEY, title STRING, content STRING, "
+        "embedding FLOAT[32], level INT32)"
     )
     connection.execute("CREATE REL TABLE HAS_SECTION(FROM Article TO Section, section_index INT32)")
     connection.execute("CREATE REL TABLE LINKS_TO(FROM Article TO Article, link_type STRING)")

@@ -1,4 +1,4 @@
-"""What must become of a node, told once more and in another way: the table of rules as plain Python, and random nodes."""
+"""What must become of a node, told once more in another way: the table of rules as plain Python, and random nodes."""
 
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -72,7 +72,7 @@ def _by_vectors(node: OldNode, needed: set[str], word: str | None, *, dirty: boo
     ]
     incomplete = bool(missing) or (chunked and node.chunks != chunked)
     wrong_length = any(vector and len(vector) != DIMENSION for vector in vectors.values())
-    stale = any(hashes[slot] and texts[slot] and hashes[slot] != hashed(texts[slot]) for slot in texts)
+    stale = any(hashes[slot] and texts[slot] and hashes[slot] != hashed(str(texts[slot])) for slot in texts)
     other_model = (own.get("embedding_provider"), own.get("embedding_model")) != MODEL
     searched = node.label in TEXTS
     if dirty and not (trusted and word in READY):
@@ -92,8 +92,8 @@ def _by_vectors(node: OldNode, needed: set[str], word: str | None, *, dirty: boo
 
 def random_node(random: Random, number: int) -> OldNode:
     """Any combination of marks, likely and unlikely."""
-    node = OldNode(labels=random.choice([["Scope"], ["File"], ["MarkdownSection"], ["Entity"], ["Directory"], ["CodeBlock"],
-                                         ["File", "WebPage"], ["Entity", "Scope"], ["Person", "Entity"]]))  # fmt: skip
+    kinds = "Scope File MarkdownSection Entity Directory CodeBlock File:WebPage Entity:Scope Person:Entity"
+    node = OldNode(labels=random.choice(kinds.split()).split(":"))
     own: dict[str, Any] = {"uuid": f"n{number}", "name": random.choice(["f", "a_longer_name"])}
     if random.random() < 0.8:
         own["content"] = random.choice(["abc", "the text of a node", "another text, longer"])

@@ -1,5 +1,8 @@
-"""An expansion as an older tool left it in an embedded database, written with the plain engine; runs as a process of its own
-too, because a test may not have the engine open beside the store: `python old_expansions.py kuzu PATH TYPE [index|N]`."""
+"""An expansion as an older tool left it in an embedded database, written with the plain engine.
+
+Runs as a process of its own, so that nothing of it is open beside the store: `python old_expansions.py kuzu PATH TYPE`,
+and `index` for an index over the vectors, or how many articles instead of the few.
+"""
 
 import importlib
 import importlib.util
@@ -59,8 +62,9 @@ def _length(kind: str) -> int:
 
 def _tables(kind: str) -> list[str]:
     return [
-        "CREATE NODE TABLE Article(title STRING PRIMARY KEY, category STRING, word_count INT32, expansion_state STRING, "
-        "expansion_depth INT32, claimed_at TIMESTAMP, processed_at TIMESTAMP, retry_count INT32)",
+        "CREATE NODE TABLE Article(title STRING PRIMARY KEY, category STRING, word_count INT32, "
+        "expansion_state STRING, expansion_depth INT32, claimed_at TIMESTAMP, processed_at TIMESTAMP, "
+        "retry_count INT32)",
         f"CREATE NODE TABLE Section(section_id STRING PRIMARY KEY, title STRING, content STRING, embedding {kind}, "
         "level INT32, word_count INT32)",
         "CREATE NODE TABLE Category(name STRING PRIMARY KEY, article_count INT32)",
@@ -74,13 +78,28 @@ def _tables(kind: str) -> list[str]:
 
 
 def _article(
-    connection: Any, title: str, word: str | None, numbers: Sequence[int], embedded: Sequence[int], _: Sequence[str], *, length: int
+    connection: Any,
+    title: str,
+    word: str | None,
+    numbers: Sequence[int],
+    embedded: Sequence[int],
+    _: Sequence[str],
+    *,
+    length: int,
 ) -> None:
-    connection.execute("CREATE (:Article {title: $title, expansion_depth: 1, retry_count: 2, word_count: 7})", {"title": title})
+    connection.execute(
+        "CREATE (:Article {title: $title, expansion_depth: 1, retry_count: 2, word_count: 7})", {"title": title}
+    )
     if word:
-        connection.execute("MATCH (a:Article {title: $title}) SET a.expansion_state = $word", {"title": title, "word": word})
+        connection.execute(
+            "MATCH (a:Article {title: $title}) SET a.expansion_state = $word", {"title": title, "word": word}
+        )
     for number in numbers:
-        own: dict[str, Any] = {"key": f"{title}#{number}", "name": title if not number else "History", "text": f"{title}, {number}"}
+        own: dict[str, Any] = {
+            "key": f"{title}#{number}",
+            "name": title if not number else "History",
+            "text": f"{title}, {number}",
+        }
         given = ", embedding: $vector" if number in embedded else ""
         if number in embedded:
             own["vector"] = vector(title, number, length)
@@ -98,7 +117,8 @@ def _links(connection: Any) -> None:
     for title, _, _, _, targets in ARTICLES:
         for target in targets:
             connection.execute(
-                "MATCH (a:Article {title: $a}), (b:Article {title: $b}) CREATE (a)-[:LINKS_TO {link_type: 'text'}]->(b)",
+                "MATCH (a:Article {title: $a}), (b:Article {title: $b}) "
+                "CREATE (a)-[:LINKS_TO {link_type: 'text'}]->(b)",
                 {"a": title, "b": target},
             )
 

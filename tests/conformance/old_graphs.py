@@ -38,9 +38,11 @@ class OldGraph:
         for labels, rows in by_labels.items():
             self.run(
                 f"UNWIND $rows AS row CREATE (n:{labels}) SET n = row.own "
-                "FOREACH (_ IN CASE WHEN row.linked THEN [1] ELSE [] END | CREATE (n)-[:BELONGS_TO]->(:Project:Old $own)) "
+                "FOREACH (_ IN CASE WHEN row.linked THEN [1] ELSE [] END | "
+                "CREATE (n)-[:BELONGS_TO]->(:Project:Old $own)) "
                 "FOREACH (i IN range(1, row.chunks) | CREATE (n)-[:HAS_EMBEDDING_CHUNK {at: i}]->(c:EmbeddingChunk "
-                "{uuid: randomUUID(), content: 'a piece', parentUuid: n.uuid, embedding_content: [0.1, 0.2, 0.3]}) SET c += $own)",
+                "{uuid: randomUUID(), content: 'a piece', parentUuid: n.uuid, "
+                "embedding_content: [0.1, 0.2, 0.3]}) SET c += $own)",
                 rows=rows,
                 own=own,
             )
@@ -56,7 +58,7 @@ class OldGraph:
         return {row["uuid"]: (row["_migratedBy"], row["_state"]) for row in self.nodes() if row["_migratedBy"]}
 
     def needs(self, nodes: Sequence[OldNode]) -> dict[str, set[str]]:
-        """One node of a label that has a vector has all of them need it; and what is searched needs that of its text."""
+        """One node of a label with a vector has all of them need it; and what is searched needs that of its text."""
         needs: dict[str, set[str]] = {}
         for node in nodes:
             held = {slot for slot in ("name", "content", "description") if f"embedding_{slot}" in node.properties}
@@ -67,7 +69,10 @@ class OldGraph:
     def picture(self) -> Any:
         """Every node with its labels and properties and their types, and every edge."""
         nodes = {
-            row["n"].element_id: (sorted(row["n"].labels), {key: (type(value), value) for key, value in row["n"].items()})
+            row["n"].element_id: (
+                sorted(row["n"].labels),
+                {key: (type(value), value) for key, value in row["n"].items()},
+            )
             for row in self.run("MATCH (n) WHERE n.projectId = $project OR $project IS NULL RETURN n")
         }
         edges = sorted(

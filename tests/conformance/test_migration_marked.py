@@ -1,19 +1,15 @@
 """Graphs with marks on their nodes, on a real server: every rule, every trap, and back again."""
 
-import json
 from collections.abc import AsyncIterator
 from random import Random
 from typing import Any
 from uuid import uuid4
 
-import cypher
 import pytest
 
-from graph_stores import Credentials
-from graph_stores.legacy import MigrationRefused, open_legacy
-from orchestrator.migration.marked import MarkedMigration, Wishes
+import cypher
+from graph_stores.legacy import MigrationRefused
 from orchestrator.migration.report import Verdict
-from orchestrator.migration.survey import Model, Scope
 from tests.conformance.legacy_rules import MODEL, OldNode, decide, hashed, random_node
 from tests.conformance.old_graphs import OldGraph
 
@@ -30,38 +26,54 @@ async def old(neo4j_server: Any) -> AsyncIterator[OldGraph]:
 
 
 def scope(uuid: str, **properties: Any) -> OldNode:
-    return OldNode(labels=["Scope"], properties={"uuid": uuid, "name": "alpha", "content": TEXT, **properties}, linked=True)
+    return OldNode(
+        labels=["Scope"], properties={"uuid": uuid, "name": "alpha", "content": TEXT, **properties}, linked=True
+    )
 
 
 def embedded(uuid: str, **properties: Any) -> OldNode:
     return scope(uuid, embedding_content=VECTOR, embedding_content_hash=hashed(TEXT), **OURS, **properties)
 
 
+def node(label: str, uuid: str | None, *, chunks: int = 0, linked: bool = False, **properties: Any) -> OldNode:
+    own = properties if uuid is None else {"uuid": uuid, **properties}
+    return OldNode(labels=label.split(":"), properties=own, chunks=chunks, linked=linked)
+
+
 GENERATIONS = [
-    OldNode(labels=["Scope"], properties={"uuid": "g0", "content": TEXT, "embedding": VECTOR, "embedding_hash": hashed(TEXT)}),
+    node("Scope", "g0", content=TEXT, embedding=VECTOR, embedding_hash=hashed(TEXT)),
     embedded("g1"),
     embedded("g1-edited", embeddingsDirty=True),
     scope("g1-absent"),
     scope("g1-schema", schemaDirty=True),
-    OldNode(labels=["File"], properties={"uuid": "g1-file", "state": "relations", "createdAt": "2025-01-02T03:04:05+02:00", "path": "a.py"}),
-    OldNode(labels=["File"], properties={"uuid": "g1-error", "state": "error", "errorType": "relations", "errorMessage": "no", "retryCount": 2}),
-    OldNode(labels=["File"], properties={"uuid": "g1-odd", "state": "frobbing"}),
+    node("File", "g1-file", state="relations", createdAt="2025-01-02T03:04:05+02:00", path="a.py"),
+    node("File", "g1-error", state="error", errorType="relations", errorMessage="no", retryCount=2),
+    node("File", "g1-odd", state="frobbing"),
     embedded("g2", _state="ready", embeddingsDirty=False, _stateChangedAt="2025-02-30T00:00:00Z"),
-    OldNode(labels=["Entity", "Person"], properties={"uuid": "g3", "_name": "Ann", "_state": "ready", "_embeddedAt": "2025-01-01T00:00:00Z", "embeddingsDirty": True}),
-    OldNode(labels=["File"], properties={"uuid": "g3-file", "_state": "mentioned", "_pending": True}),
-    OldNode(labels=["Directory"], properties={"uuid": "dir", "path": "src"}),
-    OldNode(labels=["Scope"], properties={"uuid": "chunked", "content": TEXT, "chunkCount": 2, "usesChunks": True, **OURS}, chunks=2),
-    OldNode(labels=["Scope"], properties={"uuid": "torn", "content": TEXT, "chunkCount": 3, "usesChunks": True, **OURS}, chunks=2),
-    OldNode(labels=["CodeBlock"], properties={"content": TEXT}, linked=True),
-]  # fmt: skip
+    node("Entity:Person", "g3", _name="Ann", _state="ready", _embeddedAt="2025-01-01T00:00:00Z", embeddingsDirty=True),
+    node("File", "g3-file", _state="mentioned", _pending=True),
+    node("Directory", "dir", path="src"),
+    node("Scope", "chunked", content=TEXT, chunkCount=2, usesChunks=True, chunks=2, **OURS),
+    node("Scope", "torn", content=TEXT, chunkCount=3, usesChunks=True, chunks=2, **OURS),
+    node("CodeBlock", None, content=TEXT, linked=True),
+]
 
 EXPECTED = {
-    "g0": ("6-stale-vector", "linked"), "g1": ("7-vectors-complete", "ready"), "g1-edited": ("5-embeddings-dirty", "linked"),
-    "g1-absent": ("9-structure", "linked"), "g1-schema": ("2-schema-dirty", "pending"), "g1-file": ("4-state-word", "parsed"),
-    "g1-error": ("3-error", "error"), "g1-odd": ("10-unknown-word", "pending"), "g2": ("7-vectors-complete", "ready"),
-    "g3": ("5-leftover-flag", "ready"), "g3-file": ("1-placeholder", "pending"), "dir": ("8-nothing-to-embed", "skip"),
-    "chunked": ("7-vectors-complete", "ready"), "torn": ("9-structure", "linked"),
-}  # fmt: skip
+    "g0": ("6-stale-vector", "linked"),
+    "g1": ("7-vectors-complete", "ready"),
+    "g1-edited": ("5-embeddings-dirty", "linked"),
+    "g1-absent": ("9-structure", "linked"),
+    "g1-schema": ("2-schema-dirty", "pending"),
+    "g1-file": ("4-state-word", "parsed"),
+    "g1-error": ("3-error", "error"),
+    "g1-odd": ("10-unknown-word", "pending"),
+    "g2": ("7-vectors-complete", "ready"),
+    "g3": ("5-leftover-flag", "ready"),
+    "g3-file": ("1-placeholder", "pending"),
+    "dir": ("8-nothing-to-embed", "skip"),
+    "chunked": ("7-vectors-complete", "ready"),
+    "torn": ("9-structure", "linked"),
+}
 
 
 async def test_every_generation_is_recognised_moved_and_put_back_to_the_byte(old: OldGraph) -> None:
@@ -95,7 +107,9 @@ async def test_the_server_decides_as_the_table_does_whatever_marks_come_together
         await migration.apply()
         needs = old.needs(nodes)
         expected = {node.properties["uuid"]: decide(node, needs) for node in nodes}
-        found = {uuid: (rule.partition("-")[0], state) for uuid, (rule, state) in old.decisions().items() if uuid in expected}
+        found = {
+            uuid: (rule.partition("-")[0], state) for uuid, (rule, state) in old.decisions().items() if uuid in expected
+        }
         assert found == expected
         assert {rule for rule, _ in expected.values()} == {str(number) for number in range(1, 11)}
         assert (await migration.validate()).problems == []
@@ -126,7 +140,14 @@ async def test_finalize_removes_the_old_marks_and_the_way_back(old: OldGraph) ->
         await migration.apply()
         await migration.finalize()
         left = {name for row in old.nodes() for name in row}
-        assert not left & {"embeddingsDirty", "schemaDirty", "_pending", "_migratedBy", "_former__state", "stateUpdatedAt"}
+        assert not left & {
+            "embeddingsDirty",
+            "schemaDirty",
+            "_pending",
+            "_migratedBy",
+            "_former__state",
+            "stateUpdatedAt",
+        }
         assert {"embedding_content", "createdAt"} <= left
         assert (await migration.detect()).verdict is Verdict.GRAPHMILL
         with pytest.raises(MigrationRefused, match="finalized"):
@@ -165,7 +186,9 @@ async def test_nothing_is_begun_while_a_job_is_at_work(old: OldGraph) -> None:
 
 
 async def test_two_nodes_of_one_id_become_two(old: OldGraph) -> None:
-    nodes = [OldNode(labels=["Twin"], properties={"uuid": "same", "embeddingsDirty": True, "name": name}) for name in "ab"]
+    nodes = [
+        OldNode(labels=["Twin"], properties={"uuid": "same", "embeddingsDirty": True, "name": name}) for name in "ab"
+    ]
     old.write(nodes)
     before = old.picture()
     async with old.migration() as migration:

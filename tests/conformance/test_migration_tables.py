@@ -1,4 +1,4 @@
-"""Expansions of an older tool in an embedded database: every line of the table, every type of vector, and back again."""
+"""Expansions of an older tool in an embedded database: every line of the table, every type of vector, and back."""
 
 import os
 import subprocess
@@ -46,6 +46,13 @@ class OldFile:
         command = [sys.executable, old_expansions.__file__, self.engine, str(self.path), kind, *more]
         subprocess.run(command, check=True, capture_output=True)
 
+    def write_another(self) -> None:
+        code = (
+            "import kuzu, sys; c = kuzu.Connection(kuzu.Database(sys.argv[1]));"
+            "c.execute('CREATE NODE TABLE Person(id INT64 PRIMARY KEY)'); c.execute('CREATE (:Person {id: 1})')"
+        )
+        subprocess.run([sys.executable, "-c", code, str(self.path)], check=True)
+
     @asynccontextmanager
     async def migration(self, **wishes: Any) -> AsyncIterator[TableMigration]:
         graph = await open_legacy(self.url, project="default")
@@ -80,7 +87,9 @@ async def test_every_line_of_the_table_is_kept_and_the_file_comes_back_to_the_by
         planned = await migration.plan()
         assert old.path.read_bytes() == before, "to look is not to change"
         applied = await migration.apply()
-        assert applied.document()["rules"] and [each.count for each in applied.moved] == [each.count for each in planned.moved]
+        assert applied.document()["rules"] and [each.count for each in applied.moved] == [
+            each.count for each in planned.moved
+        ]
         assert applied.unknown == {"frobbing": 1}
         assert (await migration.apply()).total == 0
         assert (await migration.validate()).problems == []
@@ -108,7 +117,9 @@ async def test_vectors_keep_their_values_and_ids_are_those_of_an_expansion(old: 
     assert list(table.rows[0]) == [vector("Complete", 2, length), "Complete#2", "ready"]
     hits = await store.search(vector("Complete", 2, length), limit=1)
     assert hits[0].node.uuid == key
-    links = await store.query("MATCH (:Article {title: 'Complete'})-[l:LINKS_TO]->(b) RETURN b.title, l.count, l.link_type", {})
+    links = await store.query(
+        "MATCH (:Article {title: 'Complete'})-[l:LINKS_TO]->(b) RETURN b.title, l.count, l.link_type", {}
+    )
     assert sorted(map(tuple, links.rows)) == [("Gap", 1, "text"), ("Null", 2, "text")]
     await store.close()
 
@@ -148,7 +159,9 @@ async def test_nothing_is_begun_without_room_or_while_somebody_has_the_graph(
     async with old.migration() as migration:
         with pytest.raises(StoreOwned):
             await open_legacy(old.url, project="default")
-        monkeypatch.setattr("shutil.disk_usage", lambda _: os.statvfs_result((0,) * 10) and type("Usage", (), {"free": 10})())
+        monkeypatch.setattr(
+            "shutil.disk_usage", lambda _: os.statvfs_result((0,) * 10) and type("Usage", (), {"free": 10})()
+        )
         with pytest.raises(StoreFull):
             await migration.apply()
     assert old.path.read_bytes() == before
@@ -156,8 +169,7 @@ async def test_nothing_is_begun_without_room_or_while_somebody_has_the_graph(
 
 @HERE
 async def test_a_database_of_somebody_else_is_told_and_left_alone(old: OldFile) -> None:
-    code = "import kuzu,sys; c=kuzu.Connection(kuzu.Database(sys.argv[1])); c.execute('CREATE NODE TABLE Person(id INT64 PRIMARY KEY)'); c.execute('CREATE (:Person {id: 1})')"
-    subprocess.run([sys.executable, "-c", code, str(old.path)], check=True)
+    old.write_another()
     async with old.migration() as migration:
         found = await migration.detect()
         assert found.verdict is Verdict.FOREIGN

@@ -60,7 +60,13 @@ def test_a_hash_is_compared_as_far_as_it_was_stored() -> None:
 
 def test_sections_are_put_in_order_and_named_as_an_expansion_does() -> None:
     assert [place_of("A#b#3", None), place_of("A#3", 7), place_of("A", None)] == [3, 7, 0]
-    assert [has_gap([]), has_gap([0, 1]), has_gap([1, 2]), has_gap([0, 2]), has_gap([0, 0])] == [False, False, False, True, True]
+    assert [has_gap([]), has_gap([0, 1]), has_gap([1, 2]), has_gap([0, 2]), has_gap([0, 0])] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
     assert keys_of(["Lead", "History", "History"]) == ["\0001", "History\0001", "History\0002"]
 
 
