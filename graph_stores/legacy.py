@@ -69,7 +69,7 @@ class MarkedGraph(Protocol):
         """The largest place of a node: they are asked for by ranges of places."""
         ...
 
-    async def ask(self, question: str, parameters: Mapping[str, Value]) -> Sequence[Row]:
+    async def find(self, question: str, parameters: Mapping[str, Value]) -> Sequence[Row]:
         """One of the queries of the migration, in the engine's read mode."""
         ...
 

@@ -52,10 +52,10 @@ class MarkedDatabase:
         return cypher.load(DIALECT, f"migration/{name}")
 
     async def last_place(self) -> int:
-        rows = await self.ask("span", {})
+        rows = await self.find("span", {})
         return int(rows[0]["last"])
 
-    async def ask(self, question: str, parameters: Mapping[str, Value]) -> Sequence[Mapping[str, Value]]:
+    async def find(self, question: str, parameters: Mapping[str, Value]) -> Sequence[Mapping[str, Value]]:
         text = cypher.load(DIALECT, f"migration/{question}")
         return await self._connection.read(lambda tx: _rows(tx, text, parameters))
 
@@ -85,10 +85,10 @@ class MarkedDatabase:
         await self._write("record_release", token=token)
 
     async def at_work(self, project: str | None) -> Sequence[str]:
-        return [str(row["who"]) for row in await self.ask("at_work", {"seconds": _HEARD, "project": project})]
+        return [str(row["who"]) for row in await self.find("at_work", {"seconds": _HEARD, "project": project})]
 
     async def record(self) -> Mapping[str, Any]:
-        rows = await self.ask("record_read", {})
+        rows = await self.find("record_read", {})
         return dict(rows[0]["record"]) if rows else {}
 
     async def remember(self, record: Mapping[str, Value]) -> None:
@@ -114,7 +114,7 @@ class MarkedDatabase:
         return (await Schema(self._connection).look()).version is not None
 
     async def drop_schema(self, before: Sequence[str], *, was_graphmill: bool) -> bool:
-        if (await self.ask("left_of_graphmill", {}))[0]["count"] and not was_graphmill:
+        if (await self.find("left_of_graphmill", {}))[0]["count"] and not was_graphmill:
             return False
         shape = await Schema(self._connection).look()
         ours = _ours(sorted(shape.adopted)) | {f"graphmill_{label.lower()}_embedding" for label in VECTOR_LABELS}

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 from graph_stores.legacy import MarkedGraph, MigrationRefused, Moved, Row
 from graph_stores.model import VectorSpace
 from orchestrator.leases import is_gone, owner_name
 from orchestrator.migration.literals import Written, literal
+from orchestrator.migration.looked import Done, Looked, Progress, moved_of, nothing_to_undo, now, problems_in
 from orchestrator.migration.marks import Marks, is_stale
 from orchestrator.migration.report import Found, Outcome, Problem, summed
 from orchestrator.migration.survey import (
@@ -32,12 +32,9 @@ from orchestrator.migration.survey import (
     told,
 )
 
-_NAMESPACE = uuid5(NAMESPACE_URL, "graphmill:migration")
 _WRITE_PAGE = 5_000
+_TO_MOVE = ("G0", "G1", "G2", "G3", "mapped", "unmarked")
 _CLAIM_SECONDS = 120.0
-# In the order of `Moved`'s first four fields.
-Progress = Callable[[int, int], None]
-"""Called with the places that are done and all there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +67,8 @@ class MarkedMigration:
 
         async def work(page: Mapping[str, int]) -> None:
             looked = await self._look(settled, page, twins=())
-            rows = await self._graph.ask("plan", {**self._parameters(settled), **page, "stale": looked.stale})
-            moved.extend(map(_moved, rows))
+            rows = await self._graph.find("plan", {**self._parameters(settled), **page, "stale": looked.stale})
+            moved.extend(map(moved_of, rows))
 
         await each_page(self._graph, work, PAGE)
         return self._outcome(moved, settled, survey)
@@ -112,21 +109,21 @@ class MarkedMigration:
 
         async def work(page: Mapping[str, int]) -> None:
             parameters = {**self._parameters(settled), **page}
-            rows.extend(await self._graph.ask("validate", parameters))
-            hashed = await self._graph.ask("hashed", parameters)
+            rows.extend(await self._graph.find("validate", parameters))
+            hashed = await self._graph.find("hashed", parameters)
             stale.extend(row["uuid"] for row in hashed if is_stale(row["hashed"]))
-            for row in await self._graph.ask("unknown", parameters):
+            for row in await self._graph.find("unknown", parameters):
                 words[row["word"]] += row["count"]
 
         await each_page(self._graph, work, PAGE)
-        problems = [*_problems(rows), *await self._unreconciled(rows)]
+        problems = [*problems_in(rows), *await self._unreconciled(rows)]
         if stale:
             problems.append(
                 Problem(problem="ready with the vector of another text", label="", count=len(stale), examples=stale[:3])
             )
         if not any(row["rule"] for row in rows) and not record.get("finalized"):
             self._refuse_foreign(survey)
-        moved = [_moved({**row, "unknown": None}) for row in rows if row["rule"]]
+        moved = [moved_of({**row, "unknown": None}) for row in rows if row["rule"]]
         outcome = self._outcome(moved, settled, survey, problems=problems)
         return Outcome(
             store=outcome.store, moved=outcome.moved, problems=outcome.problems, unknown=dict(sorted(words.items())),
@@ -139,7 +136,7 @@ class MarkedMigration:
         record = await self._graph.record()
         survey = await self._survey()
         if not survey.of("migrated") and not record.get("open"):
-            raise _nothing_to_undo(record)
+            raise nothing_to_undo(record)
         counted: list[Moved] = []
 
         async def undo(token: str) -> None:
@@ -148,7 +145,7 @@ class MarkedMigration:
             dropped = not await self._migrated_elsewhere(survey) and await self._graph.drop_schema(
                 before, was_graphmill=was_graphmill
             )
-            done = _Done(await self._graph.last_place() + 1, self._progress)
+            done = Done(await self._graph.last_place() + 1, self._progress)
 
             async def work(page: Mapping[str, int]) -> None:
                 rows = await self._graph.move(
@@ -188,7 +185,7 @@ class MarkedMigration:
         }
 
         async def finish(token: str) -> None:
-            done = _Done(await self._graph.last_place() + 1, self._progress)
+            done = Done(await self._graph.last_place() + 1, self._progress)
 
             async def work(page: Mapping[str, int]) -> None:
                 rows = await self._graph.move("finalize", {**gone, **page}, token=token, noted=False)
@@ -213,18 +210,18 @@ class MarkedMigration:
             await self._graph.remember(begun)
         labels = [label for label in survey.labels if label]
         twins = await self._graph.clear_way(labels)
-        given = {row["uuid"] for row in await self._graph.ask("given_ids", {})}
+        given = {row["uuid"] for row in await self._graph.find("given_ids", {})}
         moved: list[Moved] = []
-        done = _Done(await self._graph.last_place() + 1, self._progress)
-        now = {"now": _now()}
+        done = Done(await self._graph.last_place() + 1, self._progress)
+        born = {"now": now()}
 
         async def work(page: Mapping[str, int]) -> None:
             looked = await self._look(settled, page, twins=twins)
-            asked = {"stale": looked.stale, "ids": looked.ids(self._scope, given), **now}
+            asked = {"stale": looked.stale, "ids": looked.ids(self._scope, given), **born}
             rows = await self._graph.move(
                 "apply", {**self._parameters(settled), **page, **asked}, token=token, noted=True
             )
-            moved.extend(map(_moved, rows))
+            moved.extend(map(moved_of, rows))
             done.add(page)
 
         await each_page(self._graph, work, _WRITE_PAGE)
@@ -232,7 +229,7 @@ class MarkedMigration:
         if settled.model and settled.dimension:
             space = VectorSpace(provider=settled.model.provider, model=settled.model.model, dimension=settled.dimension)
             known = await self._graph.spaces()
-            wanted = [row["project"] for row in await self._graph.ask("projects", {}) if row["project"] not in known]
+            wanted = [row["project"] for row in await self._graph.find("projects", {}) if row["project"] not in known]
             # First that it was us, then the deed: a rollback takes back what there is of it.
             await self._graph.remember({"spaces": sorted({*record.get("spaces", ()), *wanted})})
             for project in wanted:
@@ -240,10 +237,10 @@ class MarkedMigration:
         await self._graph.remember({"open": False})
         return moved
 
-    async def _look(self, settled: Settled, page: Mapping[str, int], *, twins: Sequence[int]) -> "_Looked":
+    async def _look(self, settled: Settled, page: Mapping[str, int], *, twins: Sequence[int]) -> "Looked":
         within = [place for place in twins if page["first"] <= place <= page["last"]]
-        rows = await self._graph.ask("look", {**self._parameters(settled), **page, "stale": [], "twins": within})
-        return _Looked(
+        rows = await self._graph.find("look", {**self._parameters(settled), **page, "stale": [], "twins": within})
+        return Looked(
             stale=[row["place"] for row in rows if is_stale(row["hashed"])],
             lacking=[row for row in rows if row["lacksId"]],
         )
@@ -253,7 +250,7 @@ class MarkedMigration:
         if self._scope.project is not None:
             return []
         noted: Counter[tuple[str, str]] = Counter()
-        for row in await self._graph.ask("pages_read", {}):
+        for row in await self._graph.find("pages_read", {}):
             for rule, label, _, count in json.loads(row["rules"]):
                 noted[rule, label] += count
         found: Counter[tuple[str, str]] = Counter()
@@ -344,84 +341,3 @@ class MarkedMigration:
             left=survey.left,
             seconds=seconds,
         )
-
-
-_TO_MOVE = ("G0", "G1", "G2", "G3", "mapped", "unmarked")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Looked:
-    """What had to be decided outside of the graph, of one page."""
-
-    stale: list[int]
-    lacking: Sequence[Row]
-
-    def ids(self, scope: Scope, given: set[str]) -> dict[str, str]:
-        """A uuid for each node without one: from what it says of itself, and where two say the same from its place."""
-        ids: dict[str, str] = {}
-        for row in self.lacking:
-            said = sorted((key, value) for key, value in row["said"] if value is not None)
-            names = [scope.project or scope.home, row["label"], json.dumps(said, ensure_ascii=False)]
-            uuid = _uuid(names)
-            if uuid in given:
-                uuid = _uuid([*names, str(row["place"])])
-            given.add(uuid)
-            ids[str(row["place"])] = uuid
-        return ids
-
-
-class _Done:
-    """How far the pages are, told as they end."""
-
-    def __init__(self, of: int, progress: Progress) -> None:
-        self._of = of
-        self._done = 0
-        self._progress = progress
-
-    def add(self, page: Mapping[str, int]) -> None:
-        self._done += page["last"] - page["first"] + 1
-        self._progress(self._done, self._of)
-
-
-def _uuid(names: Sequence[str]) -> str:
-    return str(uuid5(_NAMESPACE, "\0".join(names)))
-
-
-def _now() -> Any:  # Any: a time of the machine, for nodes that have none of their own
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC)
-
-
-def _moved(row: Row) -> Moved:
-    return Moved(
-        rule=row["rule"],
-        label=row["label"],
-        to=row["to"],
-        count=row["count"],
-        unknown=row["unknown"],
-        examples=row["examples"],
-    )
-
-
-def _problems(rows: Sequence[Row]) -> list[Problem]:
-    counts: Counter[tuple[str, str]] = Counter()
-    examples: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row["problem"]:
-            key = (row["problem"], row["label"])
-            counts[key] += row["count"]
-            examples[key] = [*examples.get(key, []), *row["examples"]][:3]
-    return [
-        Problem(problem=problem, label=label, count=count, examples=examples[problem, label])
-        for (problem, label), count in sorted(counts.items())
-    ]
-
-
-def _nothing_to_undo(record: Mapping[str, Any]) -> MigrationRefused:
-    if record.get("finalized"):
-        return MigrationRefused(
-            "the migration was finalized: what it replaced is not there any more",
-            hint="only a backup of the database can bring it back",
-        )
-    return MigrationRefused("there is nothing to undo: no node was migrated", hint="see: graphmill migrate detect")

@@ -140,7 +140,7 @@ async def take_survey(graph: MarkedGraph, marks: Marks, scope: Scope) -> Survey:
     survey = Survey()
     parameters = base_parameters(marks, scope)
     async for page in pages(graph):
-        for row in await graph.ask("survey", {**parameters, **page}):
+        for row in await graph.find("survey", {**parameters, **page}):
             survey.add(row)
     return survey
 

@@ -14,7 +14,7 @@ from tests.conformance.legacy_rules import MODEL, OldNode, decide, hashed, rando
 from tests.conformance.old_graphs import OldGraph
 
 TEXT = "def alpha(): return 1"
-OURS = {"embedding_provider": MODEL[0], "embedding_model": MODEL[1]}
+OURS: dict[str, Any] = {"embedding_provider": MODEL[0], "embedding_model": MODEL[1]}
 VECTOR = [0.1, 0.2, 0.3]
 
 

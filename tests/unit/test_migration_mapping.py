@@ -1,6 +1,7 @@
 """A mapping file says what a graph calls things; what is wrong in it is refused with its line."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,6 @@ def test_sections_are_put_in_order_and_named_as_an_expansion_does() -> None:
 
 
 def test_words_are_read_however_they_are_written() -> None:
-    facts = {"sections": 0, "gap": False, "links": 0, "vectors": False}
-    assert fate(Facts(word="Discovered", **facts)).rule == "w1-not-read"
-    assert fate(Facts(word="Frobbing", **facts)).rule == "10-unknown-word"
+    facts = Facts(word="Discovered", sections=0, gap=False, links=0, vectors=False)
+    assert fate(facts).rule == "w1-not-read"
+    assert fate(replace(facts, word="Frobbing")).rule == "10-unknown-word"

@@ -1,0 +1,94 @@
+"""What is decided outside of the graph for a page of nodes, how far the pages are, and what their rows say."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from graph_stores.legacy import MigrationRefused, Moved, Row
+from orchestrator.migration.report import Problem
+from orchestrator.migration.survey import Scope
+
+_NAMESPACE = uuid5(NAMESPACE_URL, "graphmill:migration")
+Progress = Callable[[int, int], None]
+"""Called with the places that are done and all there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What had to be decided outside of the graph, of one page."""
+
+    stale: list[int]
+    lacking: Sequence[Row]
+
+    def ids(self, scope: Scope, given: set[str]) -> dict[str, str]:
+        """A uuid for each node without one: from what it says of itself, and where two say the same from its place."""
+        ids: dict[str, str] = {}
+        for row in self.lacking:
+            said = sorted((key, value) for key, value in row["said"] if value is not None)
+            names = [scope.project or scope.home, row["label"], json.dumps(said, ensure_ascii=False)]
+            uuid = _uuid(names)
+            if uuid in given:
+                uuid = _uuid([*names, str(row["place"])])
+            given.add(uuid)
+            ids[str(row["place"])] = uuid
+        return ids
+
+
+class Done:
+    """How far the pages are, told as they end."""
+
+    def __init__(self, of: int, progress: Progress) -> None:
+        self._of = of
+        self._done = 0
+        self._progress = progress
+
+    def add(self, page: Mapping[str, int]) -> None:
+        self._done += page["last"] - page["first"] + 1
+        self._progress(self._done, self._of)
+
+
+def _uuid(names: Sequence[str]) -> str:
+    return str(uuid5(_NAMESPACE, "\0".join(names)))
+
+
+def now() -> datetime:
+    """The machine's time, for nodes that have none of their own."""
+    return datetime.now(UTC)
+
+
+def moved_of(row: Row) -> Moved:
+    return Moved(
+        rule=row["rule"],
+        label=row["label"],
+        to=row["to"],
+        count=row["count"],
+        unknown=row["unknown"],
+        examples=row["examples"],
+    )
+
+
+def problems_in(rows: Sequence[Row]) -> list[Problem]:
+    counts: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row["problem"]:
+            key = (row["problem"], row["label"])
+            counts[key] += row["count"]
+            examples[key] = [*examples.get(key, []), *row["examples"]][:3]
+    return [
+        Problem(problem=problem, label=label, count=count, examples=examples[problem, label])
+        for (problem, label), count in sorted(counts.items())
+    ]
+
+
+def nothing_to_undo(record: Mapping[str, Any]) -> MigrationRefused:
+    if record.get("finalized"):
+        return MigrationRefused(
+            "the migration was finalized: what it replaced is not there any more",
+            hint="only a backup of the database can bring it back",
+        )
+    return MigrationRefused("there is nothing to undo: no node was migrated", hint="see: graphmill migrate detect")
