@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import cypher
 from graph_stores import Credentials
 from graph_stores.errors import StoreFull
-from graph_stores.kuzu.columns import Tables, arrow
+from graph_stores.kuzu.columns import Tables, arrow, arrow_type
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.errors import translate, translate_open
 from graph_stores.kuzu.guard import Guard
@@ -230,8 +230,12 @@ class Building:
     ) -> Any:
         import pyarrow
 
-        lists = {name: value if isinstance(value, list) else [value] * count for name, value in columns.items()}
+        lists = {name: value for name, value in columns.items() if isinstance(value, list)}
         table = arrow(lists, types)
+        for name, value in columns.items():
+            if name not in lists:
+                alike = pyarrow.repeat(pyarrow.scalar(value, arrow_type(pyarrow, types[name])), count)
+                table = table.append_column(name, alike)
         if carried:
             taken = carried.held.table.take(pyarrow.array(carried.places, pyarrow.int64()))
             for source, target in carried.names.items():
@@ -258,8 +262,6 @@ class _ArrowHeld:
 def _cast(column: Any, kind: str) -> Any:
     """As the new table's column has it: numbers may be wider, vectors are of single precision."""
     import pyarrow
-
-    from graph_stores.kuzu.columns import arrow_type
 
     wanted = arrow_type(pyarrow, kind)
     if wanted is None or column.type == wanted:

@@ -73,7 +73,7 @@ class Rebuild:
                 "title": names,
                 "wiki": self._wiki.wiki.name,
                 _MARKED: "c-category",
-                **self._since([None] * len(names)),
+                **self._since(),
                 "_state": State.PARSED.value,
             }
             self._add("Category", columns, held, range(len(names)), but=("name",))
@@ -123,7 +123,7 @@ class Rebuild:
         node = self._wiki.wiki.node(self._project)
         columns = {
             "uuid": [node.uuid], "name": [node.name], "_state": [State.READY.value],
-            **{name: [value] for name, value in node.properties.items()}, **self._since([None]),
+            **{name: [value] for name, value in node.properties.items()}, **self._since(),
         }  # fmt: skip
         self._new.add("Wiki", columns, 1)
 
@@ -214,7 +214,7 @@ class Rebuild:
             "_embeddingHash": [embedded_hash(text) if each else None for text, each in zip(texts, kept, strict=True)],
             "_embeddingProvider": [space.provider if space and each else None for each in kept],
             "_embeddingModel": [space.model if space and each else None for each in kept],
-            **self._since([None] * len(rows)),
+            **self._since(),
         }
         self._add(label, more, held, rows, but=tuple(more))
 
@@ -310,7 +310,11 @@ class Rebuild:
     def _new_columns(self, label: str) -> frozenset[str]:
         return frozenset(self._new.tables.nodes[label])
 
-    def _since(self, times: Sequence[datetime | None]) -> dict[str, Value]:
+    def _since(self, times: Sequence[datetime | None] | None = None) -> dict[str, Value]:
+        """When they were found: now, unless they say it themselves."""
+        if times is None:
+            (now,) = _naive([self._now])
+            return {"_detectedAt": now, "_stateChangedAt": now}
         moments = [time or self._now for time in times]
         return {"_detectedAt": _naive(moments), "_stateChangedAt": _naive(moments)}
 
