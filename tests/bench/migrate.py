@@ -24,6 +24,8 @@ def main(engine: str, nodes: int) -> None:
 
 async def _marked(nodes: int) -> list[Row]:
     from neo4j import GraphDatabase
+
+    sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
     from neo4j_server import Neo4jServer
 
     from graph_stores import Credentials

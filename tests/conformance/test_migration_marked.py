@@ -218,3 +218,16 @@ async def test_a_private_database_gets_its_own_schema_back(private_neo4j: Any) -
         assert old.schema() != before[1]
         await migration.rollback()
     assert (old.picture(), old.schema()) == before
+
+
+@pytest.mark.soak
+async def test_a_hundred_thousand_nodes_are_moved_and_put_back(old: OldGraph) -> None:
+    old.run(
+        "UNWIND range(1, 100000) AS i "
+        "CREATE (:Scope {uuid: toString(i), content: 'text ' + i, embeddingsDirty: i % 2 = 0, projectId: $project})"
+    )
+    async with old.migration() as migration:
+        assert (await migration.apply()).total == 100_000
+        assert (await migration.validate()).problems == []
+        assert (await migration.rollback()).total == 100_000
+    assert not any("_state" in row for row in old.nodes())

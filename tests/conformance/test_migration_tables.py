@@ -174,3 +174,12 @@ async def test_a_database_of_somebody_else_is_told_and_left_alone(old: OldFile) 
         assert "Person (id)" in found.advice
         with pytest.raises(MigrationRefused):
             await migration.apply()
+
+
+@pytest.mark.soak
+@HERE
+async def test_a_hundred_thousand_nodes_are_moved(old: OldFile) -> None:
+    old.write("FLOAT[32]", "10000")
+    async with old.migration() as migration:
+        assert (await migration.apply()).total == 100_000
+        assert (await migration.validate()).problems == []
