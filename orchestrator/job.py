@@ -203,8 +203,9 @@ class Job:
             embedding = SkipTexts()
         else:
             embedding = await self._embedding(stack, embedder)
-        adopted = await adopted_labels(self._store)
-        if sent := await send_on_what_was_migrated(self._lifecycle, adopted):
+        adopted = await through_outages(partial(adopted_labels, self._store), self._say)
+        sending = partial(send_on_what_was_migrated, self._lifecycle, adopted)
+        if sent := await through_outages(sending, self._say):
             self._say(f"{sent:,} texts of a migrated graph are taken on from where they were")
         embedding.labels = (*embedding.labels, *adopted)
         return [*steps, embedding]

@@ -1,9 +1,12 @@
-"""Answers that are too long for one: asked for in pages, each after the last key of the one before."""
+"""What is too long for one time: answers in pages, each after the last key of the one before, and lists in portions."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TypeVar
 
 from graph_stores.model import Value
 from graph_stores.protocol import Store
+
+T = TypeVar("T")
 
 
 async def paged(
@@ -15,3 +18,7 @@ async def paged(
     while is_full and (rows := (await store.ask(question, {**parameters, "after": after, "limit": limit})).rows):
         yield rows
         after, is_full = rows[-1][0], len(rows) >= limit
+
+
+def portions(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -6,7 +6,7 @@ Owns the course of an expansion: whether it goes on or begins anew, what is look
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from socket import gethostname
@@ -17,7 +17,7 @@ from graph_stores.model import Fence, Ref, Update
 from orchestrator.holding import holding
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
-from orchestrator.paging import paged
+from orchestrator.paging import paged, portions
 from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
 from orchestrator.runs.steps import Reading, Stopped
 from orchestrator.settle import settle_articles
@@ -269,7 +269,7 @@ class Expansion:
     async def _read_level(
         self, reading: Reading, site: Site, titles: Sequence[str], depth: int, *, are_seeds: bool
     ) -> None:
-        for some in _some(titles):
+        for some in portions(titles, _PAGE):
             await reading.may_go_on()
             await self._admit(site, some, depth=depth, seeds=are_seeds and depth == 0, run=reading.run)
         await self._read_through(reading=reading)
@@ -319,7 +319,7 @@ class Expansion:
         async for rows in paged(self._store, "remembered", limit=at_once, wiki=pages.site.wiki):
             stubs = {row[1]: row[0] for row in rows if is_stub(row[2], row[3])}
             absent: dict[str, Absent] = {}
-            for some in _some(list(stubs)):
+            for some in portions(list(stubs), _PAGE):
                 reading = await self._through_outages(partial(pages.look, some))
                 absent |= {title: end for title in some if isinstance(end := reading.end_of(title), Absent)}
             await self._lifecycle.update(
@@ -329,7 +329,7 @@ class Expansion:
                 ]
             )
             there = [title for title in stubs if title not in absent]
-            for some in _some(there):
+            for some in portions(there, _PAGE):
                 await self._admit(pages.site, some, depth=1, seeds=False, run=run)
             found = found or bool(there)
         return found
@@ -390,10 +390,6 @@ class Expansion:
 def _name_of(run: Run) -> str:
     """Of the wiki that it is a run over."""
     return run.source.partition(":")[2]
-
-
-def _some(titles: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (titles[start : start + _PAGE] for start in range(0, len(titles), _PAGE))
 
 
 async def _peek(pages: Pages, titles: Sequence[str]) -> list[bool]:

@@ -103,6 +103,7 @@ def test_config_show_says_where_each_value_came_from(cli: Cli) -> None:
         "contact": (None, "default"),
         "rate": (None, "default"),
         "workers": (3, str(file)),
+        "ledger": (None, "default"),
     }
     lines = [line.split() for line in cli("config", "show", "--project", "q").out.splitlines()]
     assert ["project", "q", "--project"] in lines

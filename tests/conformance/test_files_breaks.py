@@ -143,13 +143,18 @@ async def test_a_text_that_is_embedded_while_its_new_version_is_parsed_gets_the_
     await assert_equal_to_a_rebuild(mill, store)
 
 
+def link_token(batch: Batch) -> str | None:
+    """What a commit of links rests on; other commits have holds of their own, or none."""
+    return batch.fence.token if batch.fence and batch.fence.name == HOLD else None
+
+
 @HERE_AND_ON_A_SERVER
 async def test_links_are_made_again_by_whoever_lost_the_right_to_make_them(mill: Mill, store: Store) -> None:
     taken: list[str] = []
 
     async def robbed(real: Any, batch: Batch) -> None:
-        if batch.fence and not taken:
-            await store.let_go(HOLD, token=batch.fence.token)
+        if (token := link_token(batch)) and not taken:
+            await store.let_go(HOLD, token=token)
             other = await store.hold(HOLD, owner="another", seconds=HOUR)
             assert other
             taken.append(other)
@@ -177,7 +182,7 @@ async def test_the_right_to_link_is_not_given_up_while_a_commit_rests_on_it(
     refused: list[HoldLost] = []
 
     async def slow(real: Any, batch: Batch) -> None:
-        if batch.fence:
+        if link_token(batch):
             await asyncio.sleep(0.05)
         try:
             await real(batch)
@@ -269,7 +274,7 @@ async def test_what_the_store_refused_of_a_file_is_written_when_it_is_linked_aga
     refusals = iter([MissingNode("not there"), MissingNode("not there either")])
 
     async def refusing(real: Any, batch: Batch) -> None:
-        if batch.fence and (error := next(refusals, None)):
+        if link_token(batch) and (error := next(refusals, None)):
             raise error
         await real(batch)
 
@@ -312,7 +317,7 @@ async def test_a_job_that_is_stopped_leaves_nothing_in_hand_and_the_next_goes_on
 
     async def stopping(real: Any, batch: Batch) -> None:
         await real(batch)
-        if batch.fence:
+        if link_token(batch):
             job.stop()
 
     mill.store, _ = wrapped(store, commit=stopping)
