@@ -19,7 +19,7 @@ def step_before(record: Record, *, known: str | None, since: str) -> Record | No
     if record.seconds is None or (known, record.before) not in _STEPS:
         return None
     entered = time_of(record.at) - round(record.seconds * _MICRO)
-    if entered < time_of(since):
+    if entered <= time_of(since):
         return None
     return replace(
         record,

@@ -161,6 +161,10 @@ class _Chains:
         elif known[1] < self._dropped_before:
             self._verdict.odd["nodes with a hole where history was dropped"] += 1
             self._move(record)
+        elif step_before(record, known=known[0], since=known[1]):
+            self._verdict.odd["changes that a killed process could not write down, known from the next one"] += 1
+            self._move(record)
+            self._catch_up(node)
         else:
             self._waiting.setdefault(node, []).append(record)
             if at - time_of(self._waiting[node][0].at) > _OUT_OF_ORDER:
@@ -187,11 +191,8 @@ class _Chains:
         """There is a hole: go on behind it."""
         record = min(self._waiting[node], key=lambda each: each.at)
         state, at = self.states[node]
-        if step_before(record, known=state, since=at):
-            self._verdict.odd["changes that a killed process could not write down, known from the next one"] += 1
-        else:
-            left, come_to = record.before or "nothing", state or "nothing"
-            self._verdict.report("chain", f"{node} at {record.at}: from {left}, and it had come to {come_to}")
+        left, come_to = record.before or "nothing", state or "nothing"
+        self._verdict.report("chain", f"{node} at {record.at}: from {left}, and it had come to {come_to}")
         self._take_out(node, record)
         if record.at >= at:
             self._move(record)
