@@ -4,6 +4,7 @@ Each writer's are in the order of its commits; between writers the store's time 
 another are opened one after another.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush, heapreplace
 from itertools import groupby
@@ -30,8 +31,11 @@ class Merged:
 
     def __iter__(self) -> Iterator[Met]:
         self._contents.clear()
-        waiting = sorted((first, number) for number, files in enumerate(self._series) if (first := _first(files)))
-        waiting.reverse()
+        firsts = [_first(files) for files in self._series]
+        for files, first in zip(self._series, firsts, strict=True):
+            if not first:  # nothing is left of it, which is damage that somebody has to hear of
+                deque(self._lines(files), maxlen=0)
+        waiting = sorted(((first, number) for number, first in enumerate(firsts) if first), reverse=True)
         going: list[tuple[bytes, int, bytes, Iterator[bytes]]] = []
         while going or waiting:
             while waiting and (not going or waiting[-1][0] <= going[0][0]):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-_MICRO = 1_000_000
+MICRO = 1_000_000
 
 
 class Entry(NamedTuple):
@@ -35,17 +35,17 @@ class Entry(NamedTuple):
 
 def time_text(at: int) -> str:
     """ISO 8601 with six digits: of two such texts the later time is the greater one."""
-    seconds, micros = divmod(at, _MICRO)
-    return f"{_second_text(seconds)}.{micros:06d}Z"
+    seconds, micros = divmod(at, MICRO)
+    return f"{second_text(seconds)}.{micros:06d}Z"
 
 
 def time_of(text: str) -> int:
-    return _second_of(text[:19]) * _MICRO + int(text[20:26])
+    return _second_of(text[:19]) * MICRO + int(text[20:26])
 
 
 # Changes come in batches: most of them share their second with the one before.
 @lru_cache(maxsize=4096)
-def _second_text(seconds: int) -> str:
+def second_text(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
 
 

@@ -1,6 +1,7 @@
 """History is bounded, and whoever is killed at whatever step: nothing is lost and nothing there twice."""
 
 import contextlib
+import gzip
 import os
 import signal
 import subprocess
@@ -94,6 +95,16 @@ def test_a_damaged_file_is_left_as_it_is_and_named(tmp_path: Path) -> None:
     data = bytearray(bad.read_bytes())
     data[len(data) // 2] ^= 1
     bad.write_bytes(bytes(data))
+    done = compact(tmp_path, keep=0)
+    assert {each.file for each in done.damage} == {bad.name}
+    assert bad.exists() and done.files == 3
+
+
+def test_a_file_of_which_no_record_is_left_is_damage_and_not_emptiness(tmp_path: Path) -> None:
+    lived(tmp_path, 4)
+    bad = list_files(tmp_path).segments[1].path
+    text = gzip.decompress(bad.read_bytes())
+    bad.write_bytes(gzip.compress(text.replace(b'"label"', b'"lable"')))
     done = compact(tmp_path, keep=0)
     assert {each.file for each in done.damage} == {bad.name}
     assert bad.exists() and done.files == 3
