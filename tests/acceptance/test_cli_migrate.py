@@ -11,11 +11,13 @@ from uuid import uuid4
 
 import pytest
 
+from pipelines.wikipedia.local_api import LocalWiki
 from tests.conformance import old_expansions
 from tests.conformance.legacy_rules import OldNode
 from tests.conformance.old_graphs import OldGraph
 
 from .conftest import ROOT, Cli
+from .wiki_jobs import MILLS, WikiServer
 
 MODEL = ("--embedding-model", "openai:small")
 TEXT = "a mill grinds grain between two stones"
@@ -146,3 +148,32 @@ def _killed(cli: Cli, seconds: float) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+HALF_READ = """
+import kuzu
+run = kuzu.Connection(kuzu.Database("graph.kuzu")).execute
+run("CREATE NODE TABLE Article(title STRING PRIMARY KEY, expansion_state STRING, expansion_depth INT32)")
+run("CREATE NODE TABLE Section(section_id STRING PRIMARY KEY, title STRING, content STRING, embedding DOUBLE[384])")
+run("CREATE REL TABLE HAS_SECTION(FROM Article TO Section, section_index INT32)")
+run("CREATE REL TABLE LINKS_TO(FROM Article TO Article, link_type STRING)")
+states = {"Windmill": "processed", "Watermill": "claimed", "Millstone": "discovered", "Flour": "failed"}
+for title, state in states.items():
+    run("CREATE (:Article {title: $t, expansion_state: $s, expansion_depth: 0})", {"t": title, "s": state})
+run("CREATE (:Section {section_id: 'Windmill#0', title: 'Windmill', content: 'It turns wind into work.'})")
+run("MATCH (a:Article {title: 'Windmill'}), (s:Section) CREATE (a)-[:HAS_SECTION {section_index: 0}]->(s)")
+"""
+
+
+def test_what_an_expansion_had_not_read_is_read_after_its_migration(cli: Cli) -> None:
+    cli.python(HALF_READ)
+    with WikiServer(LocalWiki.from_dump(MILLS)) as server:
+        assert cli("migrate", "apply", "--api-url", server.url, "--wiki", "millswiki").code == 0
+        assert cli("retry").code == 0
+        assert cli("worker", "--drain", "--json").json["labels"]["Article"]["ready"] == 4
+        # The articles are those that an expansion makes: none of them is there twice.
+        again = cli("expand", "Windmill", "--depth", "0", "--api-url", server.url, "--json")
+        assert again.code == 0, again.err
+    titles = [row["title"] for row in cli("query", "MATCH (a:Article) RETURN a.title AS title", "--json").json]
+    assert len(titles) == len(set(titles)) > 4
+    assert cli("verify").code == 0
