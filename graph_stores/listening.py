@@ -36,7 +36,10 @@ class Ear:
     async def close(self) -> None:
         if listener := self.listener:
             self.listener = None
-            await asyncio.to_thread(listener.close)
+            try:
+                await asyncio.to_thread(listener.close)
+            except Exception:
+                log.exception("what was committed could not be told to its end")
 
 
 def microseconds(moment: datetime) -> int:

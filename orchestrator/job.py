@@ -218,6 +218,13 @@ class Job:
 
     async def _load(self, stack: contextlib.AsyncExitStack) -> EmbedTexts | None:
         embedder = await self._unless_stopped(self._opened(stack))
+        found = await self._store.vector_space()
+        if found and (name := name_of(provider=found.provider, model=found.model)) != self._plan.embedder.name:
+            # Whoever changed it did so after this job had begun, and knew what they did.
+            raise Misuse(
+                f"the graph's vectors are of {name} by now, this job would make others",
+                hint=f"run it again with --embedder {name}",
+            )
         return await self._embedding(stack, embedder) if embedder else None
 
     async def _embedding(self, stack: contextlib.AsyncExitStack, embedder: Embedder) -> EmbedTexts:

@@ -91,11 +91,14 @@ async def _counts(store: Store, question: str) -> dict[str, int]:
 async def _bring_ledger_up(session: Session, store: Store) -> None:
     """Before anything is done: what is missing in the ledger now, a process left out that is no more."""
     if scribe := session.keep_ledger(store):
+        from msgspec import MsgspecError
+
+        from orchestrator.ledger.reading import LedgerNewer
         from orchestrator.ledger.reconciliation import reconcile
 
         try:
             await reconcile(store, scribe)
-        except OSError as error:
+        except (OSError, LedgerNewer, MsgspecError) as error:
             warn(f"the ledger {scribe.folder} cannot be read or written, the job goes on without it: {error}")
             store.listen(None)
 

@@ -113,7 +113,11 @@ class Session:
         from orchestrator.ledger.pace import rates
         from orchestrator.progress import WINDOW
 
-        return rates(folder, window=WINDOW)
+        try:
+            return rates(folder, window=WINDOW)
+        except Exception as error:  # noqa: BLE001 the graph can be asked as well
+            logging.getLogger("graphmill.ledger").info("the ledger %s cannot be read: %s", folder, error)
+            return None
 
     async def standing(self) -> "Standing":
         """Where the graph stands, for a person who asks."""

@@ -122,7 +122,7 @@ class Ledger:
     def _keep_up(self, *, at_the_end: bool = False) -> None:
         try:
             keep_up(self.folder, disk=self._disk, at_the_end=at_the_end)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 what is appended is on the disk, and a job must not fail for the rest
             logger.warning("the ledger %s could not be tidied up, which is tried again: %s", self.folder, error)
 
 

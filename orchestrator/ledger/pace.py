@@ -2,12 +2,13 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from orchestrator.ledger.files import list_files
+from orchestrator.ledger.files import File, list_files
 from orchestrator.ledger.lines import Record, at_of, decode_record
-from orchestrator.ledger.reading import opened
+from orchestrator.ledger.reading import opened, shortly_before
 from orchestrator.ledger.record import time_of, time_text
 from orchestrator.stages import SOURCES, TEXTS
 from orchestrator.states import AT_REST, EMBED, LINK, PARSE, RECORDS
@@ -17,6 +18,10 @@ _WORKED_ON = {PARSE: SOURCES, LINK: SOURCES, EMBED: TEXTS}
 _AT_WORK = {stage.working.value: stage for stage in _WORKED_ON}
 # What was done in less than this is too little to tell a rate from.
 _SHORTEST = 1.0
+# More than this is not read for it: of a fast job the last few seconds tell as much as a minute.
+_MOST_READ = 16 << 20
+_SHRINKS_TO = 7
+_SHORTEST_WINDOW = 5.0
 
 
 def rates(folder: Path, *, window: float, now: float | None = None) -> dict[str, float] | None:
@@ -25,14 +30,17 @@ def rates(folder: Path, *, window: float, now: float | None = None) -> dict[str,
     Over the time in which there was work: a job that began ten seconds ago is not six times as slow.
     """
     now = time.time() if now is None else now
-    since = time_text(round((now - window) * _MICRO)).encode()
+    recent = list(_recent(folder, now - window)) if folder.is_dir() else []
+    if (size := sum(size for _, _, size in recent)) > _MOST_READ:
+        window = max(_SHORTEST_WINDOW, window * _MOST_READ / size)
+    begins = round((now - window) * _MICRO)
+    since = time_text(begins).encode()
     counts: Counter[str] = Counter()
     first: dict[str, str] = {}
-    recent = [file for file in list_files(folder).segments if file.path.exists()] if folder.is_dir() else []
-    for file in recent:
-        if file.path.stat().st_mtime < now - window:
+    for file, changed, _ in recent:
+        if changed < now - window:
             continue
-        for line in opened(file).lines():
+        for line in opened(file, 0 if file.is_closed else shortly_before(file.path, begins)).lines():
             if at_of(line) < since:
                 continue
             record = decode_record(line)
@@ -42,6 +50,14 @@ def rates(folder: Path, *, window: float, now: float | None = None) -> dict[str,
     if not counts:
         return None
     return {name: count / max(_SHORTEST, now - time_of(first[name]) / _MICRO) for name, count in counts.items()}
+
+
+def _recent(folder: Path, since: float) -> Iterator[tuple[File, float, int]]:
+    """The files that were written to since then, when that was, and how much text is in them."""
+    for file in list_files(folder).segments:
+        found = file.path.stat()
+        if found.st_mtime >= since:
+            yield file, found.st_mtime, found.st_size * (_SHRINKS_TO if file.is_closed else 1)
 
 
 def _done(record: Record) -> list[str]:

@@ -99,11 +99,12 @@ class Reading:
     def newest_text(self) -> str:
         return self._newest
 
-    def latest(self, *, imported: bool = False) -> Iterator[Latest]:
-        """Where every node stands, in the order of their ids; those of other ledgers only if asked for."""
+    def latest(self, *, imported: bool = False, removed: bool = False) -> Iterator[Latest]:
+        """Where every node stands, in the order of their ids; those of other ledgers, and those that are gone, only if
+        asked for."""
         for line, standing in self._merged():
             each = standing or decode_latest(line)
-            if each.state is not None and (imported or not each.imported):
+            if (removed or each.state is not None) and (imported or not each.imported):
                 yield each
 
     def counts(self, *, imported: bool = False) -> Mapping[tuple[str, str], int]:
@@ -116,7 +117,7 @@ class Reading:
         for file in self.listing.histories():
             if file.path.stat().st_mtime * 1e6 < at - _CLOCKS_DIFFER:
                 continue
-            start = 0 if file.is_closed else _shortly_before(file.path, at)
+            start = 0 if file.is_closed else shortly_before(file.path, at)
             for line in opened(file, start).lines():
                 if at_of(line) >= wanted:
                     yield decode_record(line)
@@ -209,7 +210,7 @@ def opened(file: File, start: int = 0) -> Content:
     return Content(path=path, start=0 if cut else start)
 
 
-def _shortly_before(path: Path, at: int) -> int:
+def shortly_before(path: Path, at: int) -> int:
     """Where a line begins behind which there is all that happened since; writers keep to the order by and large."""
     limit = time_text(at - _OUT_OF_ORDER).encode()
     step = _STEP_BACK

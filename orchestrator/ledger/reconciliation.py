@@ -51,20 +51,23 @@ async def reconcile(store: Store, scribe: Scribe, *, whole: bool = False) -> int
             since = _EVER if whole else _since(reading)
             if since is None and (others or await _adds_up(store, reading)):
                 return 0
-            entries = await _missing(store, scribe, since or _EVER, others=others)
+            # What comes into the ledger from here on may be younger than what is read of the graph.
+            until = reading.newest if reading else None
+            entries = await _missing(store, scribe, since or _EVER, others=others, until=until)
             if since not in (None, _EVER) and not others and not await _adds_up(store, reading, entries):
-                entries = await _missing(store, scribe, _EVER, others=others)
+                entries = await _missing(store, scribe, _EVER, others=others, until=until)
             if entries:
                 await asyncio.to_thread(scribe.ledger().append, entries)
             if reading and reading.unclean:
-                scribe.ledger().settle(reading.unclean)
+                await asyncio.to_thread(scribe.ledger().settle, reading.unclean)
     return len(entries)
 
 
 async def differences(store: Store, reading: Reading | None) -> list[Entry]:
     """What would have to be added for the ledger to say what the graph says."""
     found = {each.node: each async for each in _found(store, _EVER)}
-    return await asyncio.to_thread(lambda: list(_compared(found, reading.latest() if reading else (), whole=True)))
+    until = reading.newest if reading else None
+    return await asyncio.to_thread(lambda: list(_compared(found, _latest(reading), whole=True, until=until)))
 
 
 def _opened(scribe: Scribe, stack: ExitStack) -> Reading | None:
@@ -84,29 +87,36 @@ def _since(reading: Reading | None) -> datetime | None:
     return datetime.fromtimestamp(earliest / 1_000_000, UTC)
 
 
-async def _missing(store: Store, scribe: Scribe, since: datetime, *, others: bool) -> list[Entry]:
+async def _missing(store: Store, scribe: Scribe, since: datetime, *, others: bool, until: int | None) -> list[Entry]:
     """The graph first and the ledger after it: what is in the ledger only is then news, and not missing."""
     found = {each.node: each async for each in _found(store, since)}
     if others:
         await asyncio.sleep(_ON_ITS_WAY)
-    return await asyncio.to_thread(_compared_with_ledger, scribe, found, since == _EVER and not others)
+    return await asyncio.to_thread(_compared_with_ledger, scribe, found, since == _EVER and not others, until)
 
 
-def _compared_with_ledger(scribe: Scribe, found: Mapping[str, Found], whole: bool) -> list[Entry]:
+def _compared_with_ledger(scribe: Scribe, found: Mapping[str, Found], whole: bool, until: int | None) -> list[Entry]:
     with ExitStack() as stack:
-        reading = _opened(scribe, stack)
-        return list(_compared(found, reading.latest() if reading else (), whole=whole))
+        return list(_compared(found, _latest(_opened(scribe, stack)), whole=whole, until=until))
 
 
-def _compared(found: Mapping[str, Found], latest: Iterable[Latest], *, whole: bool) -> Iterator[Entry]:
-    """`whole`: everything was asked for, so what was not found is gone."""
+def _latest(reading: Reading | None) -> Iterable[Latest]:
+    return reading.latest(removed=True) if reading else ()
+
+
+def _compared(
+    found: Mapping[str, Found], latest: Iterable[Latest], *, whole: bool, until: int | None
+) -> Iterator[Entry]:
+    """`whole`: everything was asked for, so what was not found is gone, and a graph that is older than the ledger (one
+    that came back from a backup) is right all the same. What the ledger has since `until` is news."""
     known: set[str] = set()
     for each in latest:
         known.add(each.node)
+        certain = whole and until is not None and each.time <= until
         if there := found.get(each.node):
-            if there.at > each.time or (there.state != each.state and there.at == each.time):
+            if there.at > each.time or (there.state != each.state and (certain or there.at == each.time)):
                 yield _entry(there, each)
-        elif whole:
+        elif certain and each.state is not None:
             yield _gone(each)
     for node, there in found.items():
         if node not in known:
@@ -115,7 +125,7 @@ def _compared(found: Mapping[str, Found], latest: Iterable[Latest], *, whole: bo
 
 def _entry(found: Found, latest: Latest | None) -> Entry:
     return Entry(
-        at=found.at,
+        at=max(found.at, latest.time + 1) if latest and found.at < latest.time else found.at,
         node=found.node,
         label=found.label,
         before=latest.state if latest else None,

@@ -73,12 +73,12 @@ class Scribe:
             told = [self._told.get()]
             self._closing.wait(_GATHERING)
             told += self._told_meanwhile()
-            ended = told[-1] is None
+            ended = None in told
             moves = [move for each in told if each for move in each]
             try:
                 if moves and not failed:
                     self.ledger().append(_entries(moves, self.writer))
-            except OSError as error:
+            except Exception as error:  # noqa: BLE001 whoever waits for it would wait for ever
                 failed = True
                 logger.warning("the ledger %s cannot be written, the job goes on without it: %s", self.folder, error)
             for _ in told:

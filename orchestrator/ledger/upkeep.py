@@ -90,7 +90,9 @@ def sweep(folder: Path, disk: Disk = DISK) -> None:
 
 def end_lost(folder: Path, lost: Iterable[Unclean], disk: Disk = DISK) -> None:
     """Say that nothing comes any more behind segments whose writers are gone; what they left out is known elsewhere."""
-    with locks.upkeep(folder, wait=True):
+    with locks.upkeep(folder) as ours:
+        if not ours:
+            return  # by the next one who finds them: a job does not wait for a compaction
         files = {file.name: file for file in list_files(folder).segments}
         for each in lost:
             if (file := files.get(each.file)) and not is_ended(file):

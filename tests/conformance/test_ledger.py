@@ -218,3 +218,22 @@ async def test_a_claim_that_a_killed_process_could_not_write_down_is_known_from_
     verdict = validate(folder)
     assert verdict.problems == {}
     assert sum(verdict.odd.values()) == 1
+
+
+async def test_a_graph_that_is_older_than_its_ledger_is_right_all_the_same(
+    store: Store, lifecycle: Lifecycle, scribe: Scribe, folder: Path
+) -> None:
+    await write(store, nodes=files(3))
+    backup = [node async for node in store.export_nodes()]
+    await lifecycle.complete([Result(node=await claim_one(lifecycle))])
+    await lifecycle.delete([ref("f00002")])
+    scribe.close()
+    store.listen(None)
+    await store.restore(backup)
+    assert await missing(store, folder) == [("f00000", "parsed", "pending"), ("f00002", None, "pending")]
+    later = Scribe(folder, writer=owner_name())
+    assert await reconcile(store, later) == 2
+    assert await reconcile(store, later) == 0
+    later.close()
+    assert await missing(store, folder) == []
+    assert validate(folder).problems == {}

@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from graph_stores.model import Move, Ref
 from orchestrator.leases import owner_name
-from orchestrator.ledger import Entry, Ledger, Reading, folder_of
+from orchestrator.ledger import Entry, Ledger, Reading, folder_of, locks
 from orchestrator.ledger.files import list_files
 from orchestrator.ledger.ledger import LedgerClosed
 from orchestrator.ledger.lines import FORMAT
 from orchestrator.ledger.merged import met
 from orchestrator.ledger.reading import LedgerMissing, LedgerNewer
 from orchestrator.ledger.record import time_of, time_text
+from orchestrator.ledger.scribe import Scribe
 from orchestrator.ledger.upkeep import compress, keep_up, take_snapshot
 
 from .ledger_faults import Lives, Told, all_records, latest
@@ -196,6 +198,41 @@ def test_a_lost_writer_counts_as_ended_once_that_is_settled(tmp_path: Path) -> N
         assert len(reading.damage) == 1
     compress(tmp_path)
     assert states(tmp_path) == {"a": "pending", "c": "pending"}
+
+
+def test_nobody_waits_for_a_compaction_to_settle_what_others_left(tmp_path: Path) -> None:
+    written(tmp_path, entry("a"), writer="gone", close=False)
+    ledger = written(tmp_path, entry("c"), close=False)
+    with Reading.open(tmp_path, is_gone=lambda writer: writer == "gone") as reading:
+        lost = reading.unclean
+    with locks.upkeep(tmp_path):
+        ledger.settle(lost)
+    with Reading.open(tmp_path, is_gone=lambda writer: writer == "gone") as reading:
+        assert reading.unclean == lost
+
+
+def test_a_scribe_that_cannot_write_at_all_lets_nobody_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Ledger, "append", refuse)
+    scribe = Scribe(tmp_path, writer="w")
+    move = Move(node=Ref(label="File", uuid="a"), before=None, after="pending", at=NOON)
+    scribe.hear([move])
+    waiting = threading.Thread(target=scribe.flush, daemon=True)
+    waiting.start()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    scribe.close()
+
+
+def test_what_is_told_after_the_end_holds_nobody_up(tmp_path: Path) -> None:
+    scribe = Scribe(tmp_path, writer="w")
+    scribe._told.put(None)
+    scribe.hear([Move(node=Ref(label="File", uuid="a"), before=None, after="pending", at=NOON)])
+    assert scribe._thread
+    scribe._thread.join(5)
+    assert not scribe._thread.is_alive()
 
 
 def test_a_process_that_is_gone_is_found_by_its_name(tmp_path: Path) -> None:
