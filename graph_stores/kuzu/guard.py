@@ -141,14 +141,13 @@ class Guard:
 
         Killed on the way, the next one who opens the database ends it, as after a checkpoint.
         """
-        self._remove_tree(self._unfinished)
-        folder.rename(self._unfinished)
-        for file in self._unfinished.iterdir():
-            if file.name not in (self.path.name, self.log.name):
+        for file in folder.iterdir():
+            if file.name not in (self.path.name, self.log.name, self._second_log.name):
                 file.unlink()
-        _sync_folder(self._unfinished)
+        _sync_folder(folder)
         self._step("replacement there")
-        self._unfinished.rename(self._copy)
+        # At once, and not by way of what the next opening throws away: it may be the only copy there is.
+        folder.rename(self._copy)
         _sync_folder(self.path.parent)
         self._step("replacement in place")
         self._put_back()

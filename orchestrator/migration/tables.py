@@ -67,7 +67,8 @@ class TableMigration:
 
     async def rollback(self) -> Outcome:
         record = self._record
-        if not self._graph.backup.exists():
+        # Of a backup that was being dropped when somebody was killed nobody knows how much there is.
+        if record.get("finalized") or not self._graph.backup.exists():
             raise MigrationRefused(
                 "the migration was finalized: what it replaced is not there any more"
                 if record.get("finalized")
@@ -80,6 +81,9 @@ class TableMigration:
 
     async def finalize(self) -> Outcome:
         record = self._record
+        if record.get("finalized") and self._graph.backup.exists():
+            await self._graph.in_thread(self._graph.drop_backup)
+            return Outcome(store=self._graph.url, moved=[])
         if not record or record.get("finalized"):
             raise MigrationRefused(
                 "there is nothing to finish: no node was migrated", hint="see: graphmill migrate detect"

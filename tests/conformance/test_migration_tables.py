@@ -143,6 +143,21 @@ async def test_vectors_of_an_unknown_model_wait_for_new_ones_and_are_kept_apart(
 
 
 @HERE
+async def test_what_is_left_of_a_backup_is_not_taken_for_one(old: OldFile) -> None:
+    old.write(TYPES[0])
+    async with old.migration() as migration:
+        await migration.apply()
+        await migration.finalize()
+        # As after a kill while the backup was being dropped.
+        backup = old.path.with_name(f"{old.path.name}.before-migration")
+        backup.mkdir()
+        with pytest.raises(MigrationRefused, match="finalized"):
+            await migration.rollback()
+        await migration.finalize()
+        assert not backup.exists()
+
+
+@HERE
 async def test_empty_articles_are_read_again_where_that_is_asked_for(old: OldFile) -> None:
     old.write(TYPES[0])
     async with old.migration(retry_empty=True) as migration:
