@@ -99,7 +99,10 @@ def check_schema(status: SchemaStatus, url: str) -> None:
     """Refuse to work on a graph whose schema this version does not know to be right."""
     init = f"graphmill --store {url} init"
     if status.found is None:
-        raise SchemaMissing(f"{url} is not yet a graphmill graph: it has no schema", hint=f"create it with: {init}")
+        raise SchemaMissing(
+            f"{url} is not yet a graphmill graph: it has no schema",
+            hint=f"create it with: {init}; if an older graph is in it: graphmill --store {url} migrate detect",
+        )
     if status.found > status.newest:
         raise SchemaNewer(
             f"the graph has schema version {status.found}, this graphmill knows up to {status.newest}",

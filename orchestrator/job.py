@@ -61,6 +61,8 @@ class Plan:
     lease_seconds: float = LEASE_SECONDS
     stages: frozenset[str] = frozenset(STAGES)
     """What this process takes part in."""
+    contact: str | None = None
+    """Who asks a wiki that was not told when it was expanded from."""
 
     @property
     def reads(self) -> bool:
@@ -130,6 +132,7 @@ class Job:
     def _chosen(self) -> dict[str, Reader]:
         """A job that reads one kind of source leaves the others alone; one that reads nothing works on everything."""
         expansion = Expansion(self._lifecycle, self._plan.expansion, self.tally, self._say)
+        expansion.contact = self._plan.contact
         readers: dict[str, Reader] = {FILES: self._files, WIKI: expansion}
         if self._plan.sources and not self._plan.expansion:
             del readers[WIKI]

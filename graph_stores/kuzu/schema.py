@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import cypher
-from graph_stores.errors import SchemaNewer
+from graph_stores.errors import NotAStore, SchemaNewer
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.session import DIALECT
 from graph_stores.protocol import SchemaStatus
@@ -35,6 +35,7 @@ class Schema:
             )
         if before.found == before.newest and not before.missing:
             return before
+        self._refuse_tables_of_others()
         backup = self._backup(before.found) if before.found is not None and before.found < before.newest else None
         for migration in cypher.migrations(DIALECT):
             lacks = migration.alters.union(migration.creates).intersection(before.missing)
@@ -42,6 +43,16 @@ class Schema:
                 self._apply(migration, version=max(migration.number, before.found or 0))
         self._engine.read_tables()
         return replace(self.status(), backup=backup)
+
+    def _refuse_tables_of_others(self) -> None:
+        """One by the name of ours and without our key would be taken for ours ever after, and could not be migrated."""
+        ours = {name for each in cypher.migrations(DIALECT) for name in each.creates}
+        for label, columns in self._engine.tables.nodes.items():
+            if label in ours and not label.startswith("Graphmill") and "uuid" not in columns:
+                raise NotAStore(
+                    f"{self._engine.path} has a table {label} that graphmill did not make",
+                    hint="see what can become of it with: graphmill migrate detect; nothing was changed",
+                )
 
     def _apply(self, migration: cypher.Migration, version: int) -> None:
         # The first file makes the node that counts commits, so it cannot be counted itself.

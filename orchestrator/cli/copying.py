@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import graph_stores
-from graph_stores.errors import StoreOwned
+from graph_stores.errors import StoreNotFound, StoreOwned
 from graph_stores.protocol import Store
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.running import make_schema
@@ -27,6 +27,10 @@ _LINE_EVERY, _BAR_EVERY = 5.0, 0.5
 def run(options: GlobalOptions, source: str, target: str, *, merge: bool) -> tuple[Copied | None, int]:
     """What was copied, and the exit code; nothing where a signal came before the end."""
     check_apart(source, target)
+    if (path := graph_stores.path_of(source)) and not path.exists():
+        raise StoreNotFound(
+            f"there is no graph at {path} to be copied", hint="check the first of the two: FROM, then TO"
+        )
     # One login for both: two servers with different ones are copied by way of a file.
     served = next((url for url in (source, target) if graph_stores.needs_credentials(url)), target)
     session = Session.begin(options, store=served)

@@ -4,11 +4,14 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli.options import Command, GlobalOptions, global_options
+
+if TYPE_CHECKING:
+    from orchestrator.ledger.content import Damage
 
 _SHOWN = 20
 _UNITS = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -60,8 +63,9 @@ def stats(options: GlobalOptions, place: Path | None) -> None:
     from orchestrator.ledger.stats import Stats
 
     with Reading.open(_folder(options, place)) as reading:
-        found = Stats.of(met(list(reading.listing.histories())))
         damage = list(reading.damage)
+        found = Stats.of(met(list(reading.listing.histories()), damage))
+    damage = list(dict.fromkeys(damage))
     if options.json:
         _print_json({**found.document(), "damage": [each.document() for each in damage]})
         return
@@ -183,12 +187,19 @@ def compact(options: GlobalOptions, place: Path | None, older_than: timedelta | 
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def export(options: GlobalOptions, place: Path | None, file: Path) -> None:
     """Write every change to FILE, as Parquet or CSV by its name."""
+    from graph_stores.errors import Misuse
     from orchestrator.ledger.export import export as write
     from orchestrator.ledger.merged import met
     from orchestrator.ledger.reading import Reading
 
+    if not file.absolute().parent.is_dir():
+        raise Misuse(
+            f"there is no folder {file.parent} to write {file.name} to", hint=f"make it: mkdir -p {file.parent}"
+        )
+    damage: list[Damage] = []
     with Reading.open(_folder(options, place)) as reading:
-        count = write(met(list(reading.listing.histories())), file)
+        count = write(met(list(reading.listing.histories()), damage), file)
+    _warn(dict.fromkeys(damage))
     if options.json:
         _print_json({"file": str(file), "changes": count})
     else:

@@ -23,6 +23,7 @@ def _stages(ctx: click.Context, param: click.Parameter, value: str | None) -> fr
 @click.option("--drain", is_flag=True, help="End when there is nothing left to do.")
 @click.option("--stages", metavar="S,…", callback=_stages, help="Only these of read, parse, link and embed.")
 @embedder_options
+@click.option("--contact", metavar="WHO", help="Your address, told to a wiki that does not know it.")
 @processes_option("--concurrency")
 @processes_option("--workers", hidden=True)
 @ledger_options
@@ -33,6 +34,7 @@ def worker(
     stages: frozenset[str],
     embedder: str | None,
     embedder_url: str | None,
+    contact: str | None,
     concurrency: int | None,
     workers: int | None,
 ) -> int:
@@ -45,8 +47,13 @@ def worker(
     from orchestrator.cli.session import Session
     from orchestrator.job import Plan
 
-    session = Session.begin(options, embedder=embedder, embedder_url=embedder_url, workers=concurrency or workers)
-    plan = Plan(embedder=session.embedder(), workers=session.settings.workers, drain=drain, stages=stages)
+    session = Session.begin(
+        options, embedder=embedder, embedder_url=embedder_url, contact=contact, workers=concurrency or workers
+    )
+    settings = session.settings
+    plan = Plan(
+        embedder=session.embedder(), workers=settings.workers, drain=drain, stages=stages, contact=settings.contact
+    )
     try:
         return run(options, session, plan, create=False, until_stopped=not drain)
     except StoreOwned as owned:

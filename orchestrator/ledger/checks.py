@@ -38,4 +38,6 @@ class LedgerDifferences:
             reading = stack.enter_context(await asyncio.to_thread(Reading.open, self._scribe.folder))
             for entry in await differences(store, reading):
                 found = f"{entry.before or 'nothing'} in the ledger, {entry.after or 'gone'} in the graph"
+                if entry.before == entry.after:
+                    found = f"{entry.after} in both, in the graph since another time"
                 yield Example(label=entry.label, uuid=entry.node, found=found)

@@ -68,12 +68,17 @@ class Merged:
             yield from content.lines()
 
 
-def met(files: Sequence[File]) -> Iterator[Record]:
-    """Every change once, in order: one that was found in the graph afterwards, and heard as well, is the one heard."""
+def met(files: Sequence[File], damage: list[Damage]) -> Iterator[Record]:
+    """Every change once, in order: one that was found in the graph afterwards, and heard as well, is the one heard.
+
+    What could not be read is in `damage` when all has been.
+    """
     is_double = doubles(files)
-    for each in Merged(files):
+    merged = Merged(files)
+    for each in merged:
         if not is_double(each.line):
             yield decode_record(each.line)
+    damage += merged.damage
 
 
 def doubles(files: Sequence[File]) -> Callable[[bytes], bool]:

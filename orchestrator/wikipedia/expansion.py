@@ -63,6 +63,7 @@ class Expansion:
     away: Sequence[str] = ()
 
     def __init__(self, lifecycle: Lifecycle, order: Order | None, tally: Tally, say: Callable[[str], None]) -> None:
+        self.contact: str | None = None
         self._lifecycle = lifecycle
         self._store = lifecycle.store
         self._order = order
@@ -357,8 +358,9 @@ class Expansion:
                 known = (await read_wikis(self._store)).get(wiki)
                 if known is None:
                     raise Misuse(f"the project knows no wiki {wiki!r}", hint="expand from it first: graphmill expand")
+                source = replace(known.source, contact=known.source.contact or self.contact)
                 try:
-                    self._pages[wiki] = await known.source.open(self._say, self._nap, self._store)
+                    self._pages[wiki] = await source.open(self._say, self._nap, self._store)
                 except DumpMissing as error:
                     raise Pause(f"{error.message} on {gethostname()}", seconds=_OUTAGE_PAUSE) from error
                 except WikiUnavailable as error:

@@ -177,3 +177,13 @@ def test_what_an_expansion_had_not_read_is_read_after_its_migration(cli: Cli) ->
     titles = [row["title"] for row in cli("query", "MATCH (a:Article) RETURN a.title AS title", "--json").json]
     assert len(titles) == len(set(titles)) > 4
     assert cli("verify").code == 0
+
+
+def test_an_older_graph_is_not_made_over_by_init_and_the_way_to_it_is_told(expansion: Cli) -> None:
+    before = (expansion.folder / "graph.kuzu").read_bytes()
+    assert "migrate detect" in expansion("status").err
+    refused = expansion("init")
+    assert refused.code != 0
+    assert "migrate detect" in refused.err
+    assert expansion("migrate", "plan", "--json", *MODEL).json["total"] == 25
+    assert (expansion.folder / "graph.kuzu").read_bytes() == before

@@ -162,7 +162,7 @@ def test_a_reconciled_record_beside_a_real_one_is_told_once(tmp_path: Path) -> N
     found = [Entry(at=NOON + 1, node="a", label="File", before=None, after="parsing", reconciled=True)]
     found += [Entry(at=NOON + 2, node="b", label="File", before=None, after="ready", reconciled=True)]
     written(tmp_path, *found, writer="elsewhere")
-    told = [(each.node, each.after, each.reconciled) for each in met(list(list_files(tmp_path).histories()))]
+    told = [(each.node, each.after, each.reconciled) for each in met(list(list_files(tmp_path).histories()), [])]
     assert told == [("a", "pending", False), ("a", "parsing", False), ("b", "ready", True)]
 
 
