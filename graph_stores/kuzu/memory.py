@@ -13,21 +13,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_ARENA_MAX, _MMAP_THRESHOLD = -8, -3
+_ARENA_MAX = -8
 _FEW = 2
-# What is larger goes back to the system the moment it is freed. Left alone, the library raises this by itself to what
-# was once freed, up to 32 MB, and keeps all that is smaller.
-_LARGE = 1 << 18
 _STATM = Path("/proc/self/statm")
 # Looking costs: what is freed is given back first, and not again before it can have made a difference.
 _STEPS = 8
 
 
 def use_few_arenas() -> None:
-    """To be called before the engine starts its threads: each arena keeps for itself what was freed in it."""
+    """To be called before the engine starts its threads: each arena keeps for itself what was freed in it.
+
+    The thresholds of the library stay its own: with any of them fixed, an ingestion spends half its time in the kernel.
+    """
     if library := _library():
         library.mallopt(_ARENA_MAX, _FEW)
-        library.mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 def resident() -> int:
