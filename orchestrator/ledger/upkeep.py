@@ -22,7 +22,7 @@ _LEAST_TAIL = 8 << 20
 # More than that is not held in memory, however many nodes there are.
 _MOST_TAIL = 128 << 20
 # At the end of a job the next one is thought of, which has to read what is left.
-_LEAST_LEFT = 1 << 20
+_LEAST_LEFT = 8 << 20
 _SHRINKS_TO = 7
 
 
