@@ -12,16 +12,14 @@ from typing import Any
 from graph_stores.model import ErrorCount, Progress, Table
 from graph_stores.protocol import Store
 from orchestrator.runs.overview import Overview, current
-from orchestrator.stages import SOURCES, TEXTS
-from orchestrator.states import EMBED, LINK, PARSE, RECORDS, Stage, State
+from orchestrator.stages import WORKED_ON
+from orchestrator.states import RECORDS, Stage, State
 from orchestrator.workers import AtWork, read_workers
 
 WINDOW = 60.0
 AT_REST = (State.READY, State.SKIP, State.ERROR)
 # What was done in less than this is too little to tell a rate from: it may all be of one commit.
-_SHORTEST = 1.0
-# What a stage works on: whole sources are parsed and linked, texts are embedded. The rest follows by itself.
-_WORKED_ON = {PARSE: SOURCES, LINK: SOURCES, EMBED: TEXTS}
+SHORTEST = 1.0
 _ORDER = {state.value: place for place, state in enumerate(State)}
 
 
@@ -127,7 +125,7 @@ async def read_standing(store: Store, *, work: bool = True, rates: Rates | None 
 def _rates(pace: Table) -> dict[str, float]:
     """Per stage, over the time in which it was at work: a job that began ten seconds ago is not ten times as slow."""
     return {
-        stage: count / max(_SHORTEST, (now - since).total_seconds()) for stage, count, since, now in pace.rows if count
+        stage: count / max(SHORTEST, (now - since).total_seconds()) for stage, count, since, now in pace.rows if count
     }
 
 
@@ -150,7 +148,7 @@ def _standing(progress: Progress, rates: Mapping[str, float], *, store: str, pro
         rate=rates.get("rest", 0.0),
         stages={
             stage.name: Pace(remaining=_waiting(progress, stage, worked_on), rate=rates.get(stage.name, 0.0))
-            for stage, worked_on in _WORKED_ON.items()
+            for stage, worked_on in WORKED_ON.items()
         },
     )
 

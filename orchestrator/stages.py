@@ -19,6 +19,7 @@ STAGES = (READ, PARSE.name, LINK.name, EMBED.name)
 # What a stage works on: whole sources are parsed and linked, texts are embedded.
 SOURCES = ("File", "Article")
 TEXTS = ("MarkdownSection", "Scope", "TextSection", "Section")
+WORKED_ON = {PARSE: SOURCES, LINK: SOURCES, EMBED: TEXTS}
 # An engine cannot tell the type of what an empty list holds.
 _NONE = [""]
 _UNPARSED = [State.PENDING.value, State.PARSING.value]

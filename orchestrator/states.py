@@ -119,6 +119,9 @@ MOVES: Mapping[State, frozenset[State]] = MappingProxyType(
     }
 )
 
+STEPS = frozenset((before.value, after.value) for before, following in MOVES.items() for after in following)
+"""Every legal move as a pair of words."""
+
 # What a parse produces is born parsed; what can never be parsed is born skip; a chunk is born with its vector.
 BIRTH = frozenset({State.PENDING, State.PARSED, State.SKIP, State.READY})
 # New content sends a node back from any state in which nobody is working on it.

@@ -8,15 +8,14 @@ from msgspec.structs import replace
 
 from orchestrator.ledger.lines import Record
 from orchestrator.ledger.record import time_of, time_text
-from orchestrator.states import MOVES
+from orchestrator.states import STEPS
 
 _MICRO = 1_000_000
-_STEPS = {(str(before), str(after)) for before, following in MOVES.items() for after in following}
 
 
 def step_before(record: Record, *, known: str | None, since: str) -> Record | None:
     """The one change that is missing between where a node was known to be and the record; None if there are more."""
-    if record.seconds is None or (known, record.before) not in _STEPS:
+    if record.seconds is None or (known, record.before) not in STEPS:
         return None
     entered = time_of(record.at) - round(record.seconds * _MICRO)
     if entered <= time_of(since):

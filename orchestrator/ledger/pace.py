@@ -10,14 +10,12 @@ from orchestrator.ledger.files import File, list_files
 from orchestrator.ledger.lines import Record, at_of, decode_record
 from orchestrator.ledger.reading import opened, shortly_before
 from orchestrator.ledger.record import time_of, time_text
-from orchestrator.stages import SOURCES, TEXTS
-from orchestrator.states import AT_REST, EMBED, LINK, PARSE, RECORDS
+from orchestrator.progress import SHORTEST
+from orchestrator.stages import WORKED_ON
+from orchestrator.states import AT_REST, RECORDS
 
 _MICRO = 1_000_000
-_WORKED_ON = {PARSE: SOURCES, LINK: SOURCES, EMBED: TEXTS}
-_AT_WORK = {stage.working.value: stage for stage in _WORKED_ON}
-# What was done in less than this is too little to tell a rate from.
-_SHORTEST = 1.0
+_AT_WORK = {stage.working.value: stage for stage in WORKED_ON}
 # More than this is not read for it: of a fast job the last few seconds tell as much as a minute.
 _MOST_READ = 16 << 20
 _SHRINKS_TO = 7
@@ -49,7 +47,7 @@ def rates(folder: Path, *, window: float, now: float | None = None) -> dict[str,
                 first[name] = min(first.get(name, record.at), record.at)
     if not counts:
         return None
-    return {name: count / max(_SHORTEST, now - time_of(first[name]) / _MICRO) for name, count in counts.items()}
+    return {name: count / max(SHORTEST, now - time_of(first[name]) / _MICRO) for name, count in counts.items()}
 
 
 def _recent(folder: Path, since: float) -> Iterator[tuple[File, float, int]]:
@@ -67,6 +65,6 @@ def _done(record: Record) -> list[str]:
     done = [
         stage.name
         for state, following in pairwise((record.before, *record.via, record.after))
-        if (stage := _AT_WORK.get(state or "")) and stage.done == following and record.label in _WORKED_ON[stage]
+        if (stage := _AT_WORK.get(state or "")) and stage.done == following and record.label in WORKED_ON[stage]
     ]
     return [*done, "rest"] if record.after in AT_REST else done

@@ -18,12 +18,11 @@ from orchestrator.ledger.merged import Merged, doubles
 from orchestrator.ledger.reading import Reading
 from orchestrator.ledger.record import time_of
 from orchestrator.ledger.snapshot import BrokenSnapshot, Snapshot
-from orchestrator.states import BIRTH, MOVES
+from orchestrator.states import BIRTH, MOVES, STEPS
 
 EXAMPLES = 5
 # Records of two writers about one node may come out of order by that much before it counts as a hole.
 _OUT_OF_ORDER = 10_000_000
-_LEGAL = {(str(before), str(after)) for before, following in MOVES.items() for after in following}
 _BORN = {str(state) for state in BIRTH}
 _WORDS = {str(state) for state in MOVES}
 
@@ -136,7 +135,7 @@ def _is_legal(record: Record) -> bool:
         _, born = steps.pop(0)
         if born not in _BORN:
             return False
-    return all(step in _LEGAL for step in steps)
+    return all(step in STEPS for step in steps)
 
 
 class _Chains:

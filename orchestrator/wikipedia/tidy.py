@@ -10,7 +10,7 @@ from typing import TypeVar
 from graph_stores.model import Batch, Edge, Ref, Unlink, Update, Value
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle
-from orchestrator.paging import paged
+from orchestrator.paging import paged, portions
 from orchestrator.removal import away, removal_of_texts, rows_of
 from orchestrator.states import State
 from orchestrator.wikipedia.link import lead_through_redirects, linking, links_in
@@ -194,8 +194,8 @@ def _pages_of_titles(store: Store, wiki: Wiki) -> AsyncIterator[Sequence[Sequenc
 
 
 async def _in_pages(whole: Sequence[T], do: Callable[[Sequence[T]], Awaitable[None]], *, page: int = _PAGE) -> None:
-    for start in range(0, len(whole), page):
-        await do(whole[start : start + page])
+    for some in portions(whole, page):
+        await do(some)
 
 
 def _ref(uuid: str) -> Ref:
