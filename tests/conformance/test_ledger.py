@@ -74,7 +74,7 @@ async def test_what_nobody_heard_is_added_once_and_marked(
     await write(store, nodes=files(4))
     scribe.close()
     store.listen(None)
-    await bring_one_and_remove_another(lifecycle)
+    brought, removed = await bring_one_and_remove_another(lifecycle)
     assert len(await missing(store, folder)) == 2
     later = Scribe(folder, writer=owner_name())
     assert await reconcile(store, later) == 2
@@ -82,27 +82,31 @@ async def test_what_nobody_heard_is_added_once_and_marked(
     later.close()
     assert await missing(store, folder) == []
     assert validate(folder).problems == {}
-    moved = life(folder, "f00000")[-1]
+    moved = life(folder, brought)[-1]
     assert (moved.before, moved.after, moved.reconciled, moved.by) == ("pending", "parsed", True, "")
-    gone = life(folder, "f00003")[-1]
+    gone = life(folder, removed)[-1]
     assert (gone.before, gone.after, gone.reconciled) == ("pending", None, True)
 
 
-async def bring_one_and_remove_another(lifecycle: Lifecycle) -> None:
-    await lifecycle.complete([Result(node=await claim_one(lifecycle))])
-    await lifecycle.delete([ref("f00003")])
+async def bring_one_and_remove_another(lifecycle: Lifecycle) -> tuple[str, str]:
+    """Which of them, too: a claim takes whichever it likes of those that are equally near."""
+    brought = await claim_one(lifecycle)
+    await lifecycle.complete([Result(node=brought)])
+    removed = "f00002" if brought.uuid != "f00002" else "f00001"
+    await lifecycle.delete([ref(removed)])
+    return brought.uuid, removed
 
 
 async def test_a_graph_that_never_had_a_ledger_gets_one_with_where_it_stands(
     store: Store, lifecycle: Lifecycle, folder: Path
 ) -> None:
     await write(store, nodes=files(5))
-    await bring_one_and_remove_another(lifecycle)
+    brought, _ = await bring_one_and_remove_another(lifecycle)
     scribe = Scribe(folder, writer=owner_name())
     assert await reconcile(store, scribe) == 4
     scribe.close()
     assert await missing(store, folder) == []
-    assert {record.reconciled for record in life(folder, "f00000")} == {True}
+    assert {record.reconciled for record in life(folder, brought)} == {True}
 
 
 async def test_a_writer_that_was_killed_has_its_last_changes_looked_for_even_where_the_numbers_agree(
@@ -189,8 +193,7 @@ async def test_verify_finds_what_the_ledger_does_not_say_and_writes_it_down(
     only_the_ledger = Wanted(files=False)
     assert "ledger" not in {each.check for each in (await examine(store, only_the_ledger, scribe=scribe)).problems}
     store.listen(None)
-    await lifecycle.complete([Result(node=await claim_one(lifecycle))])
-    await lifecycle.delete([ref("f00002")])
+    await bring_one_and_remove_another(lifecycle)
     [problem] = [
         each for each in (await examine(store, only_the_ledger, scribe=scribe)).problems if each.check == "ledger"
     ]
@@ -225,12 +228,11 @@ async def test_a_graph_that_is_older_than_its_ledger_is_right_all_the_same(
 ) -> None:
     await write(store, nodes=files(3))
     backup = [node async for node in store.export_nodes()]
-    await lifecycle.complete([Result(node=await claim_one(lifecycle))])
-    await lifecycle.delete([ref("f00002")])
+    brought, removed = await bring_one_and_remove_another(lifecycle)
     scribe.close()
     store.listen(None)
     await store.restore(backup)
-    assert await missing(store, folder) == [("f00000", "parsed", "pending"), ("f00002", None, "pending")]
+    assert await missing(store, folder) == sorted([(brought, "parsed", "pending"), (removed, None, "pending")])
     later = Scribe(folder, writer=owner_name())
     assert await reconcile(store, later) == 2
     assert await reconcile(store, later) == 0
