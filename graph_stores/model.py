@@ -32,6 +32,8 @@ OWNED = frozenset(
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 # What a NodeRow holds in fields of its own.
 _TYPED = OWNED | {"_retryCount", "_errorType", "_errorClass", "_errorMessage"}
+# What every claimer of a node gets to see.
+BOOKKEEPING = _TYPED | {"_runId"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -176,6 +178,8 @@ class Claim:
     """A wish for up to `limit` nodes waiting in one state, lowest depth first, then oldest.
 
     Nodes whose `root` is one of `away` are left to others, unless they have their `_content` with them.
+    `properties` are those that the claimer looks at, or None for all: others may be missing from the answer, because
+    what an embedded engine reads it pays for by the column.
     """
 
     labels: Sequence[str]
@@ -186,6 +190,7 @@ class Claim:
     seconds: float
     marks: Mapping[str, Marks] = field(default_factory=dict)
     away: Sequence[str] = ()
+    properties: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

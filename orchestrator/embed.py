@@ -44,6 +44,7 @@ class EmbedTexts:
     stage = EMBED
     labels: Sequence[str] = TEXTS
     runners = 2
+    needs: Sequence[str] | None = ("content", "_embeddingHash", "_chunks")
 
     def __init__(self, texts: Texts, embedder: Embedder, tally: Tally) -> None:
         # A few requests' worth: what one worker has in hand and waits for, another cannot send.
@@ -114,6 +115,7 @@ class EmbedLater:
     stage = EMBED
     labels: Sequence[str] = TEXTS
     runners = EmbedTexts.runners
+    needs = EmbedTexts.needs
 
     def __init__(self, store: Store, tally: Tally, load: Callable[[], Awaitable[EmbedTexts | None]]) -> None:
         self._store = store
@@ -158,6 +160,7 @@ class SkipTexts:
     labels: Sequence[str] = TEXTS
     limit = 2000
     runners = 1
+    needs: Sequence[str] | None = ("_embeddingHash", "_chunks")
 
     async def is_ready(self) -> bool:
         return True

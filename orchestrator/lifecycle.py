@@ -73,11 +73,20 @@ class Lifecycle:
         await self.store.commit(Batch(transitions=transitions))
 
     async def claim(
-        self, stage: Stage, *, labels: Sequence[str], limit: int, owner: str, seconds: float, away: Sequence[str] = ()
+        self,
+        stage: Stage,
+        *,
+        labels: Sequence[str],
+        limit: int,
+        owner: str,
+        seconds: float,
+        away: Sequence[str] = (),
+        properties: Sequence[str] | None = None,
     ) -> list[NodeRow]:
         """Up to `limit` nodes that wait for the stage, for this owner alone until the lease ends.
 
-        What only another machine can read, because its root is one of `away`, is left to others.
+        What only another machine can read, because its root is one of `away`, is left to others. With `properties`,
+        others than these need not be read.
         """
         return await self.store.claim(
             Claim(
@@ -89,6 +98,7 @@ class Lifecycle:
                 seconds=seconds,
                 marks=claim_marks(stage, labels),
                 away=tuple(away),
+                properties=properties,
             )
         )
 

@@ -69,6 +69,8 @@ class Step(Protocol):
     labels: Sequence[str]
     limit: int
     runners: int
+    needs: Sequence[str] | None
+    """The properties of a node that it looks at; None for all."""
 
     async def is_ready(self) -> bool:
         """Whether it may claim now."""
@@ -223,6 +225,7 @@ class Worker:
             owner=self.owner,
             seconds=self.lease_seconds,
             away=step.away if isinstance(step, Placed) else (),
+            properties=step.needs,
         )
         tries = min((node.retry_count for node in nodes), default=0)
         share = prudent_share(step.limit, tries)

@@ -12,7 +12,7 @@ from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
 from graph_stores.kuzu.reading import Reading
 from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.listening import Ear, microseconds
-from graph_stores.model import Claim, Marks, Move, NodeRow, Ref, Value
+from graph_stores.model import BOOKKEEPING, Claim, Marks, Move, NodeRow, Ref, Value
 
 _LOOK_AGAIN = 10.0
 
@@ -76,22 +76,29 @@ class Claims:
                 values = {**marks.set, **dict.fromkeys(marks.stamp, now)}
                 columns = tuple(sorted(values))
                 parameters = {**fixed, **{f"v_{name}": plain(value) for name, value in values.items()}}
-                answers = self._claim_label(session, label, columns, uuids, parameters)
+                returned = self._returned(label, claim.properties)
+                answers = self._claim_label(session, label, columns, returned, uuids, parameters)
                 since += [answer[0] for answer in answers]
-                rows += self._reads.rows(label, (answer[1:] for answer in answers))
+                rows += self._reads.rows(label, returned, (answer[1:] for answer in answers))
         self._ear.tell(lambda: map(partial(_taken, claim, microseconds(now)), rows, since))
         return rows
+
+    def _returned(self, label: str, properties: Sequence[str] | None) -> tuple[str, ...]:
+        readable = self._engine.tables.readable[label]
+        if properties is None:
+            return readable
+        return tuple(name for name in readable if name in BOOKKEEPING or name in properties)
 
     def _claim_label(
         self,
         session: Session,
         label: str,
         columns: tuple[str, ...],
+        returned: tuple[str, ...],
         uuids: list[str],
         parameters: Mapping[str, Value],
     ) -> list[Sequence[Value]]:
-        """Since when each had waited, and its readable columns."""
-        returned = self._engine.tables.readable[label]
+        """Since when each had waited, and the columns to be returned."""
         if self._engine.prefers_keys(label, len(uuids), len(returned)):
             text = cypher.render(DIALECT, "claim_one", columns, returned, label=label)
             return [row for uuid in uuids for row in session.run(text, {**parameters, "uuid": uuid})]

@@ -39,9 +39,8 @@ class Reading:
         self._frontier = frontier
         self._clock = clock
 
-    def rows(self, label: str, answers: Iterable[Sequence[Value]]) -> list[NodeRow]:
-        """Nodes from the values of their readable columns."""
-        columns = self._engine.tables.readable[label]
+    def rows(self, label: str, columns: Sequence[str], answers: Iterable[Sequence[Value]]) -> list[NodeRow]:
+        """Nodes from the values of their columns."""
         return [
             NodeRow.from_row(
                 label,
@@ -168,7 +167,7 @@ class Reading:
         if select.uuids:
             found = self._by_key(label, sorted(set(select.uuids)), parameters)
         else:
-            found = self.rows(label, self._run("select", parameters, columns, label=label))
+            found = self.rows(label, columns, self._run("select", parameters, columns, label=label))
         if select.expired:
             found = [
                 row for row in found if not self._frontier.is_live(row.uuid, row.lease.token if row.lease else None)
@@ -179,11 +178,12 @@ class Reading:
         """In the order of their keys, one by one, or together where that means reading a small table."""
         columns = self._engine.tables.readable[label]
         if not self._engine.prefers_keys(label, len(uuids), len(columns)):
-            return self.rows(label, self._run("select_by_key", {**parameters, "uuids": uuids}, columns, label=label))
+            asked = {**parameters, "uuids": uuids}
+            return self.rows(label, columns, self._run("select_by_key", asked, columns, label=label))
         shared = {name: value for name, value in parameters.items() if name != "limit"}
         text = cypher.render(DIALECT, "select_one", (), columns, label=label)
-        asked = [{**shared, "project": self._project, "uuid": uuid} for uuid in uuids]
-        return self.rows(label, self._answer("select_one", text, asked))
+        each = [{**shared, "project": self._project, "uuid": uuid} for uuid in uuids]
+        return self.rows(label, columns, self._answer("select_one", text, each))
 
     def _run(
         self,

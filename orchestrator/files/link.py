@@ -52,6 +52,7 @@ class LinkFiles:
     labels: Sequence[str] = ("File",)
     limit = 256
     runners = 1
+    needs: Sequence[str] | None = ("root", "path", "_manifest", "_draft")
 
     def __init__(self, lifecycle: Lifecycle, owner: str, tally: Tally) -> None:
         self._lifecycle = lifecycle

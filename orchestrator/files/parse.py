@@ -35,6 +35,7 @@ class ParseFiles:
     labels: Sequence[str] = ("File",)
     limit = 128
     runners = 2
+    needs: Sequence[str] | None = ("root", "path", "size", "_manifest", "_draft")
 
     def __init__(
         self,

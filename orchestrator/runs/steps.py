@@ -90,6 +90,7 @@ class ReadPartitions:
     labels: Sequence[str] = (PARTITION,)
     limit = 1
     runners = 1
+    needs: Sequence[str] | None = None
 
     def __init__(self, lifecycle: Lifecycle, readers: Mapping[str, RunReader]) -> None:
         self._lifecycle = lifecycle
@@ -143,6 +144,7 @@ class Consolidate:
     labels: Sequence[str] = (RUN,)
     limit = 1
     runners = 1
+    needs: Sequence[str] | None = None
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ class LinkArticles:
     labels: Sequence[str] = ("Article",)
     limit = 100
     runners = 1
+    needs: Sequence[str] | None = ("wiki", "expansion_depth", "_links", "_sections", "_linkedAt")
 
     def __init__(self, store: Store, tally: Tally, pages_of: Callable[[str], Awaitable[Pages]]) -> None:
         self._store = store

@@ -43,6 +43,8 @@ from pipelines.wikipedia.wikitext import CannotParse
 _MOST_AHEAD = 500
 _PAUSE = 5.0
 OF_A_PAGE = ("pageId", "revisionId", "revisionTimestamp", "word_count", "category", "redirects", "_links", "_sections")
+# Who has none of these has nothing of a page.
+_SIGNS_OF_A_PAGE = ("word_count", "category", "_sections")
 
 
 class ParseArticles:
@@ -51,6 +53,7 @@ class ParseArticles:
     limit = TITLES_AT_ONCE
     # One is read while the other is parsed; whatever is in hand when the process is killed is read again.
     runners = 2
+    needs: Sequence[str] | None = ("wiki", "title", "expansion_depth", "_seed", "_redirect", *_SIGNS_OF_A_PAGE)
 
     def __init__(
         self, store: Store, pool: Pool[Task, Made], tally: Tally, pages_of: Callable[[str], Awaitable[Pages]]
@@ -150,7 +153,8 @@ class ParseArticles:
             path=(State.PENDING, State.SKIP),
             properties={
                 # Of what it never had nothing has to be taken away: each property that is written costs.
-                **{name: None for name in (*OF_A_PAGE, "_redirect") if name in node.properties},
+                **(dict.fromkeys(OF_A_PAGE) if any(name in node.properties for name in _SIGNS_OF_A_PAGE) else {}),
+                **({"_redirect": None} if "_redirect" in node.properties else {}),
                 **known,
                 **_relinked(node, known.get("_redirect")),
             },

@@ -57,8 +57,9 @@ async def claim(
     limit: int = 100,
     owner: str = "worker",
     seconds: float = HOUR,
+    properties: Sequence[str] | None = None,
 ) -> list[NodeRow]:
-    return await lifecycle.claim(stage, labels=labels, limit=limit, owner=owner, seconds=seconds)
+    return await lifecycle.claim(stage, labels=labels, limit=limit, owner=owner, seconds=seconds, properties=properties)
 
 
 async def claim_one(lifecycle: Lifecycle, stage: Stage = states.PARSE, **options: Any) -> NodeRow:

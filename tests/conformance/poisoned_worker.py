@@ -24,6 +24,7 @@ class Poisoned:
     labels: Sequence[str] = ("File",)
     limit = 100
     runners = 1
+    needs: Sequence[str] | None = None
 
     def __init__(self, poison: str) -> None:
         self._poison = poison

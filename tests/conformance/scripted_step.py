@@ -30,6 +30,7 @@ class Scripted:
     labels: Sequence[str] = ("File",)
     limit: int = 100
     runners: int = 1
+    needs: Sequence[str] | None = None
     fences: list[Fence | None] = field(default_factory=lambda: [None])
     batches: list[Sequence[NodeRow]] = field(default_factory=list)
     committed: list[str] = field(default_factory=list)

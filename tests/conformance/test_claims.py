@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +37,19 @@ async def test_a_claimed_node_is_at_work_and_leased_to_its_owner(store: Store, l
     assert row.lease.owner == "worker 7"
     assert 59 < (row.lease.until - row.state_changed_at).total_seconds() < 61
     assert await read(store, "a") == row
+
+
+async def test_who_says_what_it_looks_at_gets_that_and_the_bookkeeping(
+    store: Store, lifecycle: Lifecycle, place: Place
+) -> None:
+    await write(store, nodes=[replace(file("a", size=1, path="a.md", extension=".md"), initial={"_runId": "run"})])
+    row = await claim_one(lifecycle, owner="worker 7", properties=("path",))
+    wanted = {"path": "a.md", "_runId": "run"}
+    rest = {"size": 1, "extension": ".md"}
+    assert row.properties == (wanted | rest if place.url.startswith(("bolt", "neo4j")) else wanted)
+    assert row.lease is not None
+    assert (row.name, row.state, row.lease.owner) == ("name of a", "parsing", "worker 7")
+    assert replace(row, properties={}) == replace(await read(store, "a"), properties={})
 
 
 async def test_nodes_of_one_claim_share_a_token_and_each_claim_has_its_own(store: Store, lifecycle: Lifecycle) -> None:
