@@ -144,7 +144,8 @@ class Worker:
 
     def wake(self) -> None:
         """There may be something to claim."""
-        self._news.set()
+        told, self._news = self._news, asyncio.Event()
+        told.set()
 
     async def run(self) -> None:
         """Work until told to stop."""
@@ -176,12 +177,14 @@ class Worker:
     async def _serve(self, step: Step) -> None:
         nap = _FIRST_NAP
         while not self._stopping.is_set():
+            news = self._news  # what comes while it looks is news to it, too
             self._busy += 1
             try:
                 worked = await self._turn(step)
             except Pause as pause:
-                worked = False
                 await self._rest(pause)
+                nap = _FIRST_NAP
+                continue
             finally:
                 self._busy -= 1
             if worked:
@@ -191,17 +194,12 @@ class Worker:
             if self._worked and self.is_idle:
                 self._worked = False
                 self._resting.set()
-            await self._doze(nap)
+            await _first(news.wait(), nap)
             nap = min(_LONGEST_NAP, nap * 2)
 
     async def _rest(self, pause: Pause) -> None:
         self.say(f"{pause.message}; going on in {pause.seconds:.0f} s")
         await _first(self._stopping.wait(), pause.seconds)
-
-    async def _doze(self, seconds: float) -> None:
-        self._news.clear()
-        if not self._stopping.is_set():
-            await _first(self._news.wait(), seconds)
 
     async def _turn(self, step: Step) -> bool:
         """Claim once and do what there is; whether there was anything."""

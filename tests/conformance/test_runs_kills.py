@@ -1,6 +1,5 @@
 """A process that dies between any two steps of a run strands nothing: another one finds what there is to do."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from orchestrator.checks import problems
 from orchestrator.job import Job, Plan
 from orchestrator.leases import owner_name
 from orchestrator.runs.records import read_runs
-from orchestrator.worker import Worker
 from tests.conformance.conftest import wipe
 from tests.conformance.folders import NONE, Folder, Mill, opened, quicken
 from tests.conformance.pictures import differences, picture
@@ -56,9 +54,7 @@ async def test_a_process_that_dies_between_any_two_steps_strands_nothing(
         notes.edit("a/a.md", "see", "look")
         notes.write(f"new/{number}.md", f"# {number}\n")
         with monkeypatch.context() as patched:
-            patched.setattr(
-                "orchestrator.job.Worker", partial(Worker, owner=f"{owner_name().rsplit(':', 2)[0]}:0:gone")
-            )
+            patched.setattr("orchestrator.job.owner_name", lambda: f"{owner_name().rsplit(':', 2)[0]}:0:gone")
             if await killed_after(store, notes, number):
                 break
         # Not the same command, and it was told nothing: it finds what there is to do.
