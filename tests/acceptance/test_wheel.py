@@ -26,7 +26,7 @@ def environment(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel and nothing else."""
     folder = tmp_path_factory.mktemp("installed") / "venv"
     _run(sys.executable, "-m", "venv", folder)
-    pip = (folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    pip = (folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile")
     _run(*pip, next(dist.glob("*.whl")))
     return folder
 
