@@ -27,6 +27,7 @@ from graph_stores.model import (
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.moves import CLEAN, EXPANDING, claim_marks, step_forward, transition
+from orchestrator.owners import spoken
 from orchestrator.retries import RetryPolicy
 from orchestrator.states import ErrorClass, ErrorType, Stage, State
 
@@ -148,20 +149,22 @@ class Lifecycle:
         """
         if not await self.store.nodes(Select(states=[state.value for state in states.WORKING], limit=1)):
             return 0  # as a rule
-        moved = await self._take_back(lambda row: True, expired=True)
-        if is_gone:
-            moved += await self._take_back(
-                lambda row: row.lease is not None and is_gone(row.lease.owner), expired=False
-            )
-        return moved
+        is_known = is_gone or (lambda _: False)
+        moved = await self._take_back(is_known, expired=True)
+        return moved + (await self._take_back(is_gone, expired=False) if is_gone else 0)
 
-    async def _take_back(self, is_lost: Callable[[NodeRow], bool], *, expired: bool) -> int:
+    async def _take_back(self, is_gone: Callable[[str], bool], *, expired: bool) -> int:
         moved = 0
         page = Select(states=[state.value for state in states.WORKING], expired=expired, limit=_PAGE)
         while rows := await self.store.nodes(page):
             # A server may find a node by the state that it is just leaving, and then tell the new one.
             held = [row for row in rows if row.state in states.WORKING]
-            moves = [self._loss(row, expired=expired) for row in held if is_lost(row)]
+            gone = [row.lease is not None and is_gone(row.lease.owner) for row in held]
+            moves = [
+                self._loss(row, expired=expired, gone=lost)
+                for row, lost in zip(held, gone, strict=True)
+                if expired or lost
+            ]
             moved += len(moves) - len(await self.move_what_is_still_so(moves))
             page = replace(page, after=rows[-1].ref)
         return moved
@@ -235,9 +238,9 @@ class Lifecycle:
         delay = self.policy.delay(tries, self.random)
         return self._back(node, retry_count=tries, delay=delay, properties=error, expired=expired)
 
-    def _loss(self, node: NodeRow, *, expired: bool) -> Transition:
-        owner = node.lease.owner if node.lease else "nobody"
-        how = f"the lease of {owner} ran out" if expired else f"its worker {owner} disappeared"
+    def _loss(self, node: NodeRow, *, expired: bool, gone: bool) -> Transition:
+        owner = spoken(node.lease.owner) if node.lease else "nobody"
+        how = f"its worker, {owner}, disappeared" if gone else f"the lease of {owner} ran out"
         return self._failure(
             node,
             message=f"{how} while the node was {node.state}",

@@ -58,13 +58,16 @@ def stats(options: GlobalOptions, place: Path | None) -> None:
 
     Changes by state, how long each stage took (half of the nodes, and 95 of 100), what failed and what was retried.
     """
+    from orchestrator.ledger.files import dropped_before
     from orchestrator.ledger.merged import met
     from orchestrator.ledger.reading import Reading
     from orchestrator.ledger.stats import Stats
 
     with Reading.open(_folder(options, place)) as reading:
         damage = list(reading.damage)
-        found = Stats.of(met(list(reading.listing.histories()), damage))
+        files = list(reading.listing.histories())
+        found = Stats.of(met(files, damage))
+        found.dropped_before = dropped_before(files)
     damage = list(dict.fromkeys(damage))
     if options.json:
         _print_json({**found.document(), "damage": [each.document() for each in damage]})
@@ -80,20 +83,21 @@ def stats(options: GlobalOptions, place: Path | None) -> None:
 def history(options: GlobalOptions, place: Path | None, node: str) -> None:
     """Show one node's life.
 
-    NODE is its uuid, or how that begins.
+    NODE is its uuid, or how that begins; of a file also ROOT/PATH, of an article WIKI:TITLE.
     """
+    from orchestrator.cli.session import read_settings
     from orchestrator.ledger.life import life_of
     from orchestrator.ledger.reading import Reading
 
     with Reading.open(_folder(options, place)) as reading:
-        found = life_of(list(reading.listing.histories()), node)
+        found = life_of(list(reading.listing.histories()), node, project=read_settings(options).project)
     if options.json:
         changes = [each.document() for each in found]
         _print_json({"node": found[0].node, "label": found[-1].label, "changes": changes})
         return
     from orchestrator.cli.ledger_tables import print_life
 
-    print_life(found)
+    print_life(found, called=node)
 
 
 @_command("stuck")

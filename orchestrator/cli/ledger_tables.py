@@ -14,6 +14,8 @@ from orchestrator.ledger.legacy import LEGACY, WORDS, Survey
 from orchestrator.ledger.lines import Record
 from orchestrator.ledger.stats import Durations, Stats
 from orchestrator.ledger.validation import Verdict
+from orchestrator.owners import spoken
+from orchestrator.runs.records import SHORT
 
 _STYLES = {"ready": "green", "error": "red", "skip": "dim"}
 _UNREADABLE_SHOWN = 5
@@ -24,6 +26,8 @@ def print_stats(stats: Stats) -> None:
         print_parts("no changes yet")
         return
     head = f"{stats.changes:,} changes from {_moment(stats.first)} to {_moment(stats.last)}"
+    if stats.dropped_before:
+        head += f"; until {_moment(stats.dropped_before)} only the latest of each node are left"
     notes = [f"{count:,} {word}" for word, count in _notes(stats) if count]
     print_parts(Text(head, "bold"), "", _into(stats), "", _stages(stats))
     if stats.waits:
@@ -34,17 +38,21 @@ def print_stats(stats: Stats) -> None:
         print_parts("", Text(f"of these {', '.join(notes)}", "dim"))
 
 
-def print_life(records: Sequence[Record]) -> None:
+def print_life(records: Sequence[Record], *, called: str) -> None:
     last = records[-1]
+    name = "" if last.node.startswith(called) else f"  {printable(called)}"
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(justify="right", style="dim", no_wrap=True)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
+    run = None
     for record in records:
         state = Text(printable(record.after or "removed"), _STYLES.get(record.after or "", "bold"))
-        grid.add_row(_moment(record.at), f"+{_short(record.seconds)}" if record.seconds else "", state, _told(record))
-    print_parts(Text.assemble((printable(last.node), "bold"), f"  {printable(last.label)}"), grid)
+        after = f"+{_short(record.seconds)}" if record.seconds else ""
+        grid.add_row(_moment(record.at), after, state, _told(record, is_of_another_run=record.run != run))
+        run = record.run
+    print_parts(Text.assemble((printable(last.node), "bold"), f"  {printable(last.label)}{name}"), grid)
 
 
 def print_stuck(found: Sequence[Latest], total: int, now: int, graphmill: str) -> None:
@@ -59,7 +67,7 @@ def print_stuck(found: Sequence[Latest], total: int, now: int, graphmill: str) -
             each.state or "",
             _moment(each.at),
             duration((now - each.time) / 1e6),
-            Text(printable(each.by)),
+            Text(printable(spoken(each.by))),
         )
     more = [Text(f"and {total - len(found):,} more: --limit {total}", "dim")] if total > len(found) else []
     advice = Text(f"next: {printable(graphmill)} reclaim takes back what workers that are gone had begun", "dim")
@@ -83,6 +91,17 @@ def print_survey(survey: Survey, old: Path, graphmill: str) -> None:
     if survey.already:
         print_parts(f"{printable(old.name)} is in the ledger already: nothing to do")
         return
+    _print_words(survey, old)
+    for lines in _oddities(survey):
+        print_parts("", *lines)
+    if survey.rows and not survey.applied:
+        print_parts("", Text(f"next: {printable(graphmill)} ledger import {printable(str(old))} --apply", "dim"))
+
+
+def _print_words(survey: Survey, old: Path) -> None:
+    if not survey.rows:
+        print_parts(f"nothing in {printable(old.name)} can be taken in: expected a JSON object a line, with doc_id")
+        return
     verb = "taken in" if survey.applied else "would be taken in"
     print_parts(f"{survey.rows:,} changes of {survey.documents:,} documents {verb}", "")
     grid = _table("word", "becomes", "rows")
@@ -90,10 +109,6 @@ def print_survey(survey: Survey, old: Path, graphmill: str) -> None:
         state = WORDS.get(word.strip().lower(), LEGACY)
         grid.add_row(Text(printable(word)), Text(state, "yellow" if state == LEGACY else ""), f"{count:,}")
     print_parts(grid)
-    for lines in _oddities(survey):
-        print_parts("", *lines)
-    if not survey.applied:
-        print_parts("", Text(f"next: {printable(graphmill)} ledger import {printable(str(old))} --apply", "dim"))
 
 
 def _oddities(survey: Survey) -> list[list[str]]:
@@ -153,7 +168,7 @@ def _times(times: Durations) -> tuple[str, str]:
     return _short(times.within(0.5)), _short(times.within(0.95))
 
 
-def _told(record: Record) -> Text:
+def _told(record: Record, *, is_of_another_run: bool) -> Text:
     parts = [f"via {', '.join(record.via)}"] if record.via else []
     if record.tries and record.tries > 1:
         parts.append(f"try {record.tries}")
@@ -164,7 +179,9 @@ def _told(record: Record) -> Text:
     if record.reconciled:
         parts.append("found in the graph afterwards")
     if record.by:
-        parts.append(f"by {record.by}")
+        parts.append(f"by {spoken(record.by)}")
+    if record.run and is_of_another_run:
+        parts.append(f"run {record.run[:SHORT]}")
     return Text(printable(", ".join(parts)))
 
 

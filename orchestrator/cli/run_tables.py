@@ -9,6 +9,7 @@ from rich.text import Text
 
 from orchestrator.cli.tables import print_parts
 from orchestrator.cli.text import duration, printable
+from orchestrator.owners import spoken
 from orchestrator.runs.overview import Overview
 from orchestrator.runs.records import Partition, Run
 
@@ -74,7 +75,7 @@ def _partitions(partitions: Sequence[Partition]) -> Table:
     grid.add_column("next offset", justify="right", no_wrap=True)
     grid.add_column("", overflow="fold")
     for each in partitions:
-        told = each.reason or (f"held by {each.holder}" if each.holder else "")
+        told = each.reason or (f"held by {spoken(each.holder)}" if each.holder else "")
         grid.add_row(Text(printable(each.key)), _outcome(each.outcome), f"{each.offset:,}", Text(printable(told)))
     return grid
 

@@ -1,7 +1,7 @@
 """The files of a ledger: how they are called, which there are, and which of them count."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,3 +120,8 @@ def _file(path: Path) -> File | None:
 
 def _replaced(compacted: Mapping[str, File]) -> set[str]:
     return {stem for file in compacted.values() if file.header for stem in (*file.header.replaces, *file.header.hides)}
+
+
+def dropped_before(files: Iterable[File]) -> str:
+    """Up to when compaction has dropped changes, but for the latest of each node; empty where it has dropped none."""
+    return max((file.header.dropped_before for file in files if file.header), default="")

@@ -104,6 +104,9 @@ def apply(old: Path, folder: Path, *, disk: Disk = DISK) -> Survey:
         beside = path.with_name(f"{path.name}{TEMPORARY}")
         _write(old, found, disk, beside)
         _check(beside, found)
+        if not found.rows:
+            disk.unlink(beside)
+            return found
         disk.rename(beside, path)
         disk.sync_folder(folder)
         found.applied = True

@@ -10,6 +10,8 @@ from orchestrator.ledger.lines import Record, decode_record
 from orchestrator.ledger.reading import Reading, opened
 from orchestrator.ledger.record import time_text
 from orchestrator.states import RECORDS, WORKING
+from pipelines.files.identity import directory_uuid, file_uuid
+from pipelines.wikipedia.identity import article_uuid
 
 _MOST_NAMED = 5
 
@@ -22,15 +24,21 @@ class AmbiguousNode(GraphmillError):
     code = "ambiguous_node"
 
 
-def life_of(files: Sequence[File], start: str) -> list[Record]:
-    """Every change of the one node whose id begins so, the first one first."""
-    found = list(_beginning_with(files, start))
+def life_of(files: Sequence[File], start: str, *, project: str = "") -> list[Record]:
+    """Every change of the one node whose id begins so, the first one first; or of what the project calls that."""
+    found = list(_beginning_with(files, [start]))
     nodes = sorted({record.node for record in found})
     if start in nodes:
         nodes = [start]
     if not nodes:
+        called = _called(project, start)
+        found = list(_beginning_with(files, called))
+        nodes = [uuid for uuid in called if any(record.node == uuid for record in found)][:1]
+    if not nodes:
         raise UnknownNode(
-            f"the ledger has nothing about a node {start}", hint="expected the uuid of a node, or how it begins"
+            f"the ledger has nothing about a node {start}",
+            hint="expected the uuid of a node or how it begins, the path of a file in its root such as notes/todo.md, "
+            "or a title with its wiki such as enwiki:Mill",
         )
     if len(nodes) > 1:
         more = f" and {len(nodes) - _MOST_NAMED:,} more" if len(nodes) > _MOST_NAMED else ""
@@ -77,10 +85,22 @@ def _source(moment: Sequence[Record]) -> Record:
     return next((record for record in moment if record.before not in reached), moment[0])
 
 
-def _beginning_with(files: Sequence[File], start: str) -> Iterator[Record]:
-    wanted = start.encode()
+def _called(project: str, name: str) -> list[str]:
+    """The ids of what may be called so, which follow from the name; the one with the longest path first."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    places = [(root, "/".join(parts[place + 1 :])) for place, root in enumerate(parts)]
+    wiki, _, title = name.partition(":")
+    return [
+        *(file_uuid(project, root, path) for root, path in places),
+        *(directory_uuid(project, root, path) for root, path in places),
+        article_uuid(project, wiki, title.replace("_", " ")),
+    ]
+
+
+def _beginning_with(files: Sequence[File], starts: Sequence[str]) -> Iterator[Record]:
+    wanted = [start.encode() for start in starts]
     for file in files:
         for line in opened(file).lines():
             # Most lines are of others: those are not decoded.
-            if wanted in line and (record := decode_record(line)).node.startswith(start):
+            if any(each in line for each in wanted) and (record := decode_record(line)).node.startswith(tuple(starts)):
                 yield record

@@ -10,9 +10,16 @@ from dataclasses import dataclass, field
 
 from orchestrator.ledger.lines import Record
 from orchestrator.ledger.record import time_of
-from orchestrator.states import STAGES, State
+from orchestrator.stages import SOURCES, TEXTS, WORKED_ON
+from orchestrator.states import RECORDS, STAGES, State
 
 _WORKING = {str(stage.working): stage.name for stage in STAGES}
+# Nodes that a stage does no work on: they pass through it in one commit, along with or because of others. What has a
+# label that we do not know, from a migrated graph or an older ledger, counts everywhere.
+_PASSING = {
+    stage.name: RECORDS.union(("Directory", "Wiki", "Category", "Chunk"), SOURCES, TEXTS).difference(worked_on)
+    for stage, worked_on in WORKED_ON.items()
+}
 _REMOVED = "(removed)"
 # Neighbouring steps differ by two in a hundred: what is told is off by one at most.
 _STEP = math.log(1.02)
@@ -42,14 +49,26 @@ class Durations:
 
 @dataclass(slots=True, kw_only=True)
 class StageStats:
-    """Work of one stage: how long nodes were in its state, how often it came to its end, and how often not."""
+    """Work of one stage: how long nodes were in its state, how often it came to its end, and how often not.
+
+    `under_way` are the nodes that are in its state, each with whether that is not the first try.
+    """
 
     times: Durations = field(default_factory=Durations)
-    begun: int = 0
+    under_way: dict[str, bool] = field(default_factory=dict)
     done: int = 0
     failed: int = 0
     given_back: int = 0
-    retried: int = 0
+    again: int = 0
+
+    @property
+    def begun(self) -> int:
+        """Whatever ended was begun, also where that change itself was dropped from the history."""
+        return self.done + self.failed + self.given_back + len(self.under_way)
+
+    @property
+    def retried(self) -> int:
+        return self.again + sum(self.under_way.values())
 
     @property
     def error_rate(self) -> float | None:
@@ -81,6 +100,8 @@ class Stats:
     imported: int = 0
     first: str = ""
     last: str = ""
+    dropped_before: str = ""
+    """Up to when older changes are gone, but for the latest of each node."""
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> "Stats":
@@ -105,20 +126,22 @@ class Stats:
 
     def _add_work(self, record: Record) -> None:
         """A stage that was passed within one commit began and ended in it, and its time is not known."""
-        for state in (*record.via, record.after):
-            if stage := _WORKING.get(state or ""):
-                self.stages[stage].begun += 1
-                self.stages[stage].retried += (record.tries or 0) > 1
         for state in (record.before, *record.via):
-            if stage := _WORKING.get(state or ""):
-                self._end(self.stages[stage], record, is_timed=state == record.before)
+            if stage := self._stage(state, record):
+                self._end(stage, record, is_timed=state == record.before)
+        if stage := self._stage(record.after, record):
+            stage.under_way[record.node] = (record.tries or 0) > 1
+
+    def _stage(self, state: str | None, record: Record) -> StageStats | None:
+        name = _WORKING.get(state or "")
+        return self.stages[name] if name and record.label not in _PASSING[name] else None
 
     def _end(self, stage: StageStats, record: Record, *, is_timed: bool) -> None:
+        was_again = stage.under_way.pop(record.node, False)
+        stage.again += was_again or (record.tries or 0) > 1
         if record.after == State.ERROR:
             stage.failed += 1
-        elif record.after in (State.PENDING, State.PARSED, State.LINKED) and record.after in _BACK.get(
-            record.before or "", ()
-        ):
+        elif record.after in _BACK.get(record.before or "", ()):
             stage.given_back += 1
         else:
             stage.done += 1
@@ -144,6 +167,7 @@ class Stats:
             "errors": dict(self.errors.most_common()),
             "reconciled": self.reconciled,
             "imported": self.imported,
+            "dropped_before": self.dropped_before or None,
         }
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from orchestrator.ledger.content import Damage
-from orchestrator.ledger.files import File
+from orchestrator.ledger.files import File, dropped_before
 from orchestrator.ledger.holes import step_before
 from orchestrator.ledger.lines import Record, decode_record, seq_of
 from orchestrator.ledger.merged import Merged, doubles
@@ -77,7 +77,7 @@ def validate(folder: Path) -> Verdict:
     with Reading.open(folder) as reading:
         files = list(reading.listing.histories())
         verdict = Verdict()
-        chains = _Chains(verdict, max((file.header.dropped_before for file in files if file.header), default=""))
+        chains = _Chains(verdict, dropped_before(files))
         damage = [str(each) for each in (*reading.damage, *_walk(files, verdict, chains), *_broken(reading))]
         chains.finish()
         verdict.nodes = len(chains.states)
@@ -152,13 +152,14 @@ class _Chains:
         known = self.states.get(node)
         if known is None:
             if record.before is not None and not record.reconciled:
-                self._verdict.odd["nodes whose life before the ledger is not in it"] += 1
+                gone = "older changes were dropped by a compaction" if self._dropped_before else "life began before it"
+                self._verdict.odd[f"nodes whose {gone}"] += 1
             self._move(record)
         elif record.before == known[0] or record.reconciled or record.imported:
             self._move(record)
             self._catch_up(node)
         elif known[1] < self._dropped_before:
-            self._verdict.odd["nodes with a hole where history was dropped"] += 1
+            self._verdict.odd["changes that follow from one that was dropped by a compaction"] += 1
             self._move(record)
         elif step_before(record, known=known[0], since=known[1]):
             self._verdict.odd["changes that a killed process could not write down, known from the next one"] += 1

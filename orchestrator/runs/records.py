@@ -20,7 +20,7 @@ from orchestrator.states import AT_REST, OUTCOMES, State
 
 RUN, PARTITION = "IngestionRun", "Partition"
 _NAMESPACE = uuid5(NAMESPACE_URL, "graphmill:runs")
-_SHORT = 8
+SHORT = 8
 
 
 class RunType(StrEnum):
@@ -103,7 +103,7 @@ class Run:
     @property
     def short(self) -> str:
         """Enough of its id to name it by."""
-        return self.uuid[:_SHORT]
+        return self.uuid[:SHORT]
 
     def document(self) -> dict[str, Any]:
         """The shape that `runs list --json` promises."""

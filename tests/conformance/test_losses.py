@@ -22,7 +22,7 @@ async def test_leases_of_owners_that_are_gone_are_taken_back_before_they_run_out
     assert await lifecycle.reclaim(lambda owner: owner == "gone") == 2
     rows = [await read(store, row.uuid) for row in gone]
     assert [(row.state, row.retry_count, row.lease) for row in rows] == [("pending", 1, None)] * 2
-    assert "gone disappeared" in (rows[0].error_message or "")
+    assert "its worker, gone, disappeared" in (rows[0].error_message or "")
     assert (await read(store, alive.uuid)).lease == alive.lease
 
 

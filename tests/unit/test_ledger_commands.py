@@ -13,6 +13,8 @@ from orchestrator.ledger.files import list_files
 from orchestrator.ledger.record import time_text
 from orchestrator.ledger.stats import Durations
 from orchestrator.ledger.upkeep import take_snapshot
+from pipelines.files.identity import file_uuid
+from pipelines.wikipedia.identity import article_uuid
 
 NOON = 1_790_000_000_000_000
 SECOND = 1_000_000
@@ -89,6 +91,31 @@ def test_stats_count_stages_times_errors_and_retries(ledger: Commands) -> None:
     assert "8 changes from 2026-09-21 14:13:20" in ledger("stats")
 
 
+def test_stages_count_the_nodes_that_they_work_on(ledger: Commands) -> None:
+    passing = [
+        Entry(at=NOON, node=label, label=label, before=None, after="parsed") for label in ("Directory", "Partition")
+    ]
+    moved = [
+        entry._replace(at=NOON + 1, before="parsed", after="ready", via=("linking", "linked", "embedding"))
+        for entry in passing
+    ]
+    file = move("f", "linked", "ready", 2, via=("embedding",))
+    text = Entry(at=NOON, node="t", label="Scope", before="parsed", after="linked", via=("linking",))
+    ledger.write(*passing, *moved, file, text, text._replace(before="linked", after="embedding", via=(), at=NOON + 2))
+    stages = ledger.json("stats")["stages"]
+    assert {name: stage["begun"] for name, stage in stages.items()} == {"parse": 0, "link": 0, "embed": 1}
+
+
+def test_of_a_compacted_history_stages_tell_what_is_left_of_it(ledger: Commands) -> None:
+    ledger.write(*a_life()[:6])
+    ledger("compact", "--keep", "1")
+    found = ledger.json("stats")
+    parse = found["stages"]["parse"]
+    assert (found["changes"], parse["begun"], parse["done"], parse["failed"]) == (1, 1, 1, 0)
+    assert "until 2026-09-21 14:13:25 only the latest of each node are left" in ledger("stats")
+    assert ledger.json("validate")["odd"] == {"nodes whose older changes were dropped by a compaction": 1}
+
+
 def test_shares_of_many_times_are_right_to_one_in_a_hundred() -> None:
     times = Durations()
     for number in range(1, 1001):
@@ -106,6 +133,16 @@ def test_history_tells_a_nodes_life_by_how_its_id_begins(ledger: Commands) -> No
     states = [change["to"] for change in ledger.json("history", "abc-1")["changes"]]
     assert states == ["pending", "parsing", "error", "pending", "parsing", "parsed", "linked"]
     assert "line 3: unclosed" in told and "try 2" in told and "via linking" in told
+
+
+def test_history_finds_a_file_by_its_path_and_an_article_by_its_title(ledger: Commands) -> None:
+    file, article = file_uuid("default", "notes", "a/b.md"), article_uuid("default", "enwiki", "Water mill")
+    ledger.write(move(file, None, "pending", 0, by="mill/7:11:12:ab"), move(article, None, "pending", 1))
+    for name in ("notes/a/b.md", "./notes/a/b.md", "/home/me/notes/a/b.md"):
+        head, line = ledger("history", name).splitlines()
+        assert head == f"{file}  File  {name}" and line.endswith("pending  by process 11 on mill")
+    assert ledger.json("history", "enwiki:Water_mill")["node"] == article
+    assert "the path of a file in its root" in ledger("history", "a/c.md")
 
 
 @pytest.mark.parametrize(("start", "code"), [("ab", "ambiguous_node"), ("zzz", "unknown_node")])
@@ -199,6 +236,16 @@ def test_export_writes_parquet_and_csv(ledger: Commands, tmp_path: Path) -> None
     assert table.column("to").to_pylist()[-1] == "parsing"
     assert table.column("at").to_pylist()[0].isoformat() == "2026-09-21T14:13:20+00:00"
     assert "expected FILE.parquet or FILE.csv" in ledger("export", "all.xml") and ledger.code == 2
+
+
+def test_of_an_old_ledger_that_nobody_can_read_nothing_is_taken_in(ledger: Commands, tmp_path: Path) -> None:
+    ledger.write(*a_life())
+    (tmp_path / "old.jsonl").write_text("no JSON\n", encoding="utf-8")
+    for more in ((), ("--apply",)):
+        told = ledger("import", "old.jsonl", *more)
+        assert "nothing in old.jsonl can be taken in" in told and "next:" not in told
+        assert ledger.code == 1
+    assert not list_files(ledger.folder / "default").leftovers
 
 
 def test_a_ledger_that_is_not_there_is_said_to_be_missing(ledger: Commands) -> None:
