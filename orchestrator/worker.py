@@ -22,7 +22,7 @@ from graph_stores.errors import (
 from graph_stores.model import Fence, NodeRow
 from orchestrator.leases import LEASE_SECONDS, Leases, is_gone, owner_name
 from orchestrator.lifecycle import Lifecycle, Result
-from orchestrator.retries import prudent_share
+from orchestrator.prudence import Prudence
 from orchestrator.states import STAGES, ErrorClass, Stage
 
 log = logging.getLogger("graphmill.worker")
@@ -113,9 +113,11 @@ class Worker:
     _resting: asyncio.Event = field(default_factory=asyncio.Event)
     _busy: int = 0
     _worked: bool = False
-    _limits: dict[tuple[str, ...], int] = field(default_factory=dict)
+    _failures: int = 0
+    _prudence: Prudence = field(init=False)
 
     def __post_init__(self) -> None:
+        self._prudence = Prudence(delay=self.lifecycle.policy.first_delay)
         self._leases = Leases(self.lifecycle, seconds=self.lease_seconds)
 
     @property
@@ -147,9 +149,15 @@ class Worker:
         told, self._news = self._news, asyncio.Event()
         told.set()
 
+    async def reclaim(self, is_lost: Callable[[str], bool] = is_gone) -> None:
+        """Take back what was lost with others, to claim it again."""
+        if await self.lifecycle.reclaim(is_lost):
+            self._prudence.expect_suspects(self.steps)
+            self.wake()
+
     async def run(self) -> None:
         """Work until told to stop."""
-        await through_outages(lambda: self.lifecycle.reclaim(is_gone), self.say)
+        await through_outages(self.reclaim, self.say)
         async with asyncio.TaskGroup() as background:
             keeping = [background.create_task(self._leases.keep()), background.create_task(self._recover())]
             async with asyncio.TaskGroup() as running:
@@ -171,8 +179,7 @@ class Worker:
             await asyncio.sleep(self.lease_seconds / _IDLE_LOOKS_PER_LEASE)
             if self.is_idle or time.monotonic() >= looked + self.lease_seconds:
                 looked = time.monotonic()
-                if await through_outages(lambda: self.lifecycle.reclaim(is_gone), self.say):
-                    self.wake()
+                await through_outages(self.reclaim, self.say)
 
     async def _serve(self, step: Step) -> None:
         nap = _FIRST_NAP
@@ -214,24 +221,17 @@ class Worker:
         return bool(nodes)
 
     async def _claim(self, step: Step) -> list[NodeRow]:
-        kind = (step.stage.name, *step.labels)
-        limit = self._limits.get(kind, step.limit)
+        sent = time.monotonic()
         nodes = await self.lifecycle.claim(
             step.stage,
             labels=step.labels,
-            limit=limit,
+            limit=self._prudence.limit(step),
             owner=self.owner,
             seconds=self.lease_seconds,
             away=step.away if isinstance(step, Placed) else (),
             properties=step.needs,
         )
-        tries = min((node.retry_count for node in nodes), default=0)
-        share = prudent_share(step.limit, tries)
-        # Where one went wrong there are more: what would only be given back is not claimed.
-        self._limits[kind] = share
-        # What went wrong before is tried with fewer others each time, so that in the end a poison node is alone; and
-        # after the others, or those that were first in line would be lost whenever a worker is killed early.
-        taken = [node for node in nodes if node.retry_count == tries][:share]
+        taken = self._prudence.choose(step, nodes, sent=sent)
         if len(taken) < len(nodes):
             await self._give_back([node for node in nodes if node not in taken])
         return taken
@@ -255,7 +255,10 @@ class Worker:
                 await self._give_back(nodes)
                 raise Pause(f"the store does not answer: {error.message}", seconds=_FIRST_WAIT) from error
             else:
+                failures = self._failures
                 await through_outages(lambda: self._settle(step, nodes, outcomes), self.say)
+                if self._failures == failures:
+                    self._prudence.came_through(step, nodes)
 
     async def _outcomes(self, step: Step, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
         try:
@@ -322,6 +325,7 @@ class Worker:
         return results
 
     async def _fail(self, failure: Failure) -> None:
+        self._failures += 1
         try:
             await self.lifecycle.fail(failure.node, message=storable(failure.message), error_class=failure.kind)
         except TransitionConflict:

@@ -207,8 +207,7 @@ class Registration:
             return
         names = {each.name for each in lost}
         # First what they held: a sweep that ends half way finds them again.
-        if await self._lifecycle.reclaim(lambda owner: owner in names or is_gone(owner)):
-            self._worker.wake()
+        await self._worker.reclaim(lambda owner: owner in names or is_gone(owner))
         moves = [
             transition(each.ref, expected=State.PENDING, to=State.SKIP, properties={"_errorMessage": DISAPPEARED})
             for each in lost

@@ -1,6 +1,8 @@
 """What the conformance tests write and read: small nodes and edges, a node's way through the stages, whole graphs."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +18,8 @@ HOUR = 3600.0
 PATIENCE = 20.0
 # A node that failed can be claimed again at once, so that no test waits for it.
 AT_ONCE = RetryPolicy(limit=3, losses=3, first_delay=0.0, longest_delay=0.0)
+
+WHO_THEN_ENDS = "from orchestrator.leases import owner_name; print(owner_name())"
 
 T = TypeVar("T")
 Picture = tuple[dict[tuple[str, str], dict[str, Value]], dict[tuple[str, str, str], dict[str, Value]]]
@@ -47,6 +51,12 @@ def ref(uuid: str, label: str = "File") -> Ref:
 
 def link(source: str, target: str, label: str = "File", **properties: Value) -> Edge:
     return Edge(type="LINKS_TO", source=ref(source, label), target=ref(target, label), properties=properties)
+
+
+def somebody_who_ended() -> str:
+    """The name of a worker whose process was on this machine."""
+    done = subprocess.run([sys.executable, "-c", WHO_THEN_ENDS], check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout.strip()
 
 
 async def claim(

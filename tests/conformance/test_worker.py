@@ -14,10 +14,12 @@ from orchestrator.worker import Failure, Outcome, Pause, Worker
 from tests.conformance.examples import (
     AT_ONCE,
     HOUR,
+    claim,
     eventually,
     files,
     link,
     read,
+    somebody_who_ended,
     states_of,
     write,
 )
@@ -179,6 +181,24 @@ async def test_what_went_wrong_before_is_tried_with_fewer_others_each_time(store
     for batch in step.batches:
         sizes.setdefault(batch[0].retry_count, set()).add(len(batch))
     assert (sizes[0], max(sizes[1]), sizes[2]) == ({40}, 2, {1})
+
+
+@HERE
+async def test_what_was_lost_with_a_worker_is_claimed_once_in_portions_that_grow(
+    store: Store, lifecycle: Lifecycle
+) -> None:
+    await write(store, nodes=files(80))
+    await claim(lifecycle, owner=somebody_who_ended())
+    claims: list[int] = []
+
+    async def counted(real: Any, wanted: Any) -> Any:
+        claims.append(len(rows := await real(wanted)))
+        return rows
+
+    step = Scripted(limit=64)
+    await worked(around(lifecycle, claim=counted), step)
+    assert [len(batch) for batch in step.batches] == [4, 8, 16, 32, 20]
+    assert sum(claims) == 80, "nothing is claimed to be given back"
 
 
 @HERE

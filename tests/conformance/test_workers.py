@@ -2,8 +2,6 @@
 
 import asyncio
 import socket
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,14 +18,13 @@ from orchestrator.progress import read_standing
 from orchestrator.states import State
 from orchestrator.worker import Worker
 from orchestrator.workers import DISAPPEARED, ENDED, Registration, read_workers, ref_of, registered
-from tests.conformance.examples import claim, eventually, files, read, write
+from tests.conformance.examples import claim, eventually, files, read, somebody_who_ended, write
 from tests.conformance.place import HERE_AND_ON_A_SERVER, Place
 from tests.conformance.scripted_step import Scripted, around, is_in, working
 
 ALL = ("read", "parse", "link", "embed")
 ELSEWHERE = "another-machine:17:4711:abcdef"
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
-WHO_THEN_ENDS = "from orchestrator.leases import owner_name; print(owner_name())"
 
 pytestmark = HERE_AND_ON_A_SERVER
 
@@ -47,12 +44,6 @@ async def put_there(store: Store, owner: str, *, heard_of: datetime | None = Non
     beat = Update(node=ref, properties={"heartbeat": heard_of}) if heard_of else Update(node=ref, stamp=("heartbeat",))
     await store.commit(Batch(nodes=[node], updates=[beat]))
     return ref
-
-
-def somebody_who_ended() -> str:
-    """The name of a worker whose process was on this machine."""
-    done = subprocess.run([sys.executable, "-c", WHO_THEN_ENDS], check=True, capture_output=True, text=True, timeout=60)
-    return done.stdout.strip()
 
 
 async def reason_of(store: Store, ref: Ref) -> tuple[str, str | None]:
