@@ -37,7 +37,7 @@ from orchestrator.wikipedia.expansion import Expansion
 from orchestrator.wikipedia.order import Order
 from orchestrator.wikipedia.wikis import KIND as WIKI
 from orchestrator.worker import Step, Worker, through_outages
-from orchestrator.workers import registered
+from orchestrator.workers import read_workers, registered
 from pipelines.embedding import Embedder, EmbedderChoice, Texts, VectorCache, name_of, open_embedder
 from pipelines.files.walk import LeftOut
 
@@ -45,6 +45,8 @@ T = TypeVar("T")
 
 _SHORTEST_LOOK, _LONGEST_LOOK = 0.02, 0.5
 _SETTLE_SECONDS = 0.5
+# How often a job looks, while there is other work, whether its own is done.
+_OWN_LOOK = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,10 @@ class Reader(RunReader, Protocol):
 
     async def is_at_rest(self) -> bool: ...
 
+    async def is_done_for(self, run: Run) -> bool:
+        """Whether all that the run has read is at rest, whatever else is under way."""
+        ...
+
     async def settle(self) -> None: ...
 
     async def keep(self) -> None:
@@ -128,6 +134,7 @@ class Job:
         self._reading.may_begin = not plan.reads
         self._begun: list[Run] = []
         self._joined: list[Run] = []
+        self._look_at = 0.0
 
     def _chosen(self) -> dict[str, Reader]:
         """A job that reads one kind of source leaves the others alone; one that reads nothing works on everything."""
@@ -305,6 +312,8 @@ class Job:
             await self._worker.comes_to_rest_within(nap)
             nap = min(_LONGEST_LOOK, nap * 1.5)
             if not self._worker.is_idle:
+                if await through_outages(self._leaves_the_rest, self._say) and not for_ever:
+                    return
                 continue
             if await through_outages(self._is_at_rest, self._say) and not for_ever:
                 return
@@ -327,7 +336,28 @@ class Job:
             if run.kind in resting and await move_on(self._lifecycle, run):
                 self._worker.wake()
         own = {run.uuid for run in self._begun}
-        return resting == set(self._kinds) and not [run for run in runs if not own or run.uuid in own]
+        if resting != set(self._kinds):
+            return await self._leaves_the_rest()
+        return not [run for run in runs if not own or run.uuid in own]
+
+    async def _leaves_the_rest(self) -> bool:
+        """Whether its own runs have ended and somebody else works on what is left. Moves on those that are done."""
+        alone = not self._store.capabilities.many_processes
+        if len(self._begun) < (2 if alone else 1) or time.monotonic() < self._look_at:
+            return False
+        began = time.monotonic()
+        own = {run.uuid for run in self._begun}
+        runs = [run for run in await read_runs(self._store, only_open=True) if run.uuid in own]
+        for run in runs:
+            if await move_on(self._lifecycle, run, self._kinds[run.kind].is_done_for):
+                self._worker.wake()
+        is_over = not runs and await self._are_others_at_work()
+        self._look_at = time.monotonic() + max(_OWN_LOOK, 10 * (time.monotonic() - began))
+        return is_over
+
+    async def _are_others_at_work(self) -> bool:
+        others = [each.known for each in await read_workers(self._store) if not each.is_gone]
+        return any(each.name != self._owner and set(each.stages) == set(STAGES) for each in others)
 
     async def _problems(self, run: Run) -> Sequence[str]:
         """What is wrong with the graph after the run; of one that changed nothing nothing new can be."""

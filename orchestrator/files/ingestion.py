@@ -94,7 +94,7 @@ class Ingestion:
 
     async def read(self, reading: Reading) -> None:
         """Tell the graph what is in a part of a root."""
-        name = reading.run.source.partition(":")[2]
+        name = _root_of(reading.run)
         root = (await read_roots(self._store)).get(name)
         if root is None:
             raise RootMissing(f"the project has no root {name} any more", hint="ingest the folder again")
@@ -122,6 +122,10 @@ class Ingestion:
             return True
         await settle_files(self._lifecycle)
         return not await self._is_anything_left()
+
+    async def is_done_for(self, run: Run) -> bool:
+        """A file comes to rest after all that is in it."""
+        return not (await self._store.ask("unfinished-of-root", {"root": _root_of(run)})).rows
 
     async def _is_anything_left(self) -> bool:
         (left,) = (await self._store.ask("unfinished")).rows[0]
@@ -178,6 +182,11 @@ class Ingestion:
             if reading:
                 await reading.move_to(0)
             await asyncio.sleep(_LOOK_AGAIN)
+
+
+def _root_of(run: Run) -> str:
+    """The name of the root that it is a run over."""
+    return run.source.partition(":")[2]
 
 
 def _shown(root: Root, stretch: Stretch) -> str:

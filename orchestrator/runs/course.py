@@ -5,7 +5,7 @@ Every process that works on a graph moves runs on, so that none is stranded when
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -75,14 +75,14 @@ async def watermark_of(store: Store, source: str) -> Run | None:
     return max(moved, key=lambda run: run.watermark_after, default=None)  # type: ignore[arg-type, return-value]
 
 
-async def move_on(lifecycle: Lifecycle, run: Run) -> bool:
+async def move_on(lifecycle: Lifecycle, run: Run, is_done: Callable[[Run], Awaitable[bool]] | None = None) -> bool:
     """Where nothing waits any more that it could still bring something to: have the run consolidated if it is read to
-    its end, or let it fail. Whether it was moved.
+    its end, or let it fail. Whether it was moved. `is_done` tells of what it has read, where that is not known.
     """
     if run.state is not State.PENDING:
         return False
     partitions = await read_partitions(lifecycle.store, run.uuid)
-    if any(each.state not in AT_REST for each in partitions):
+    if any(each.state not in AT_REST for each in partitions) or (is_done and not await is_done(run)):
         return False
     failed = [each for each in partitions if each.state is State.ERROR]
     unread = [each for each in partitions if each.state is State.SKIP and each.reason != PLANNED_ANEW]

@@ -161,6 +161,10 @@ class Expansion:
         (left,) = (await self._store.ask("unfinished-articles")).rows[0]
         return not left
 
+    async def is_done_for(self, run: Run) -> bool:
+        """One crawl tells where another one leads: they come to rest together."""
+        return False
+
     async def settle(self) -> None:
         await settle_articles(self._lifecycle)
 

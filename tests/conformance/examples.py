@@ -4,21 +4,24 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
-from graph_stores.model import Batch, Edge, Node, NodeRow, Ref, Select, Value, Vector
+from graph_stores.model import Batch, Edge, Node, NodeRow, Ref, Select, Update, Value, Vector
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.moves import new_node
 from orchestrator.retries import RetryPolicy
 from orchestrator.states import Stage, State
+from orchestrator.workers import ref_of
 
 HOUR = 3600.0
 PATIENCE = 20.0
 # A node that failed can be claimed again at once, so that no test waits for it.
 AT_ONCE = RetryPolicy(limit=3, losses=3, first_delay=0.0, longest_delay=0.0)
 
+ELSEWHERE = "another-machine:17:4711:abcdef"
 WHO_THEN_ENDS = "from orchestrator.leases import owner_name; print(owner_name())"
 
 T = TypeVar("T")
@@ -57,6 +60,16 @@ def somebody_who_ended() -> str:
     """The name of a worker whose process was on this machine."""
     done = subprocess.run([sys.executable, "-c", WHO_THEN_ENDS], check=True, capture_output=True, text=True, timeout=60)
     return done.stdout.strip()
+
+
+async def put_there(store: Store, owner: str, *, heard_of: datetime | None = None, stages: Sequence[str] = ()) -> Ref:
+    """A worker of another process, last heard of now or then."""
+    ref = ref_of(store.project, owner)
+    known = {"host": "another-machine", "process": 17, "stages": list(stages)}
+    made = new_node(label=ref.label, uuid=ref.uuid, name=owner, properties=known)
+    beat = Update(node=ref, properties={"heartbeat": heard_of}) if heard_of else Update(node=ref, stamp=("heartbeat",))
+    await store.commit(Batch(nodes=[made], updates=[beat]))
+    return ref
 
 
 async def claim(

@@ -8,22 +8,21 @@ from typing import Any
 import pytest
 
 from graph_stores.errors import StoreUnavailable
-from graph_stores.model import Batch, Ref, Select, Update
+from graph_stores.model import Batch, Ref, Select
 from graph_stores.protocol import Store
 from orchestrator import worker as worker_module
 from orchestrator import workers
 from orchestrator.lifecycle import Lifecycle
-from orchestrator.moves import new_node, transition
+from orchestrator.moves import transition
 from orchestrator.progress import read_standing
 from orchestrator.states import State
 from orchestrator.worker import Worker
 from orchestrator.workers import DISAPPEARED, ENDED, Registration, read_workers, ref_of, registered
-from tests.conformance.examples import claim, eventually, files, read, somebody_who_ended, write
+from tests.conformance.examples import ELSEWHERE, claim, eventually, files, put_there, read, somebody_who_ended, write
 from tests.conformance.place import HERE_AND_ON_A_SERVER, Place
 from tests.conformance.scripted_step import Scripted, around, is_in, working
 
 ALL = ("read", "parse", "link", "embed")
-ELSEWHERE = "another-machine:17:4711:abcdef"
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 pytestmark = HERE_AND_ON_A_SERVER
@@ -35,15 +34,6 @@ def idle_worker(lifecycle: Lifecycle, **options: Any) -> Worker:
 
 def registration(lifecycle: Lifecycle) -> Registration:
     return Registration(idle_worker(lifecycle), ALL)
-
-
-async def put_there(store: Store, owner: str, *, heard_of: datetime | None = None) -> Ref:
-    """A worker of another process, last heard of now or then."""
-    ref = ref_of(store.project, owner)
-    node = new_node(label=ref.label, uuid=ref.uuid, name=owner, properties={"host": "another-machine", "process": 17})
-    beat = Update(node=ref, properties={"heartbeat": heard_of}) if heard_of else Update(node=ref, stamp=("heartbeat",))
-    await store.commit(Batch(nodes=[node], updates=[beat]))
-    return ref
 
 
 async def reason_of(store: Store, ref: Ref) -> tuple[str, str | None]:
