@@ -31,7 +31,7 @@ from orchestrator.runs.records import Run, RunPlan, counts_of, read_runs
 from orchestrator.runs.steps import Consolidate, ReadPartitions, RunReader
 from orchestrator.settle import unsettle
 from orchestrator.stages import STAGES, does, is_nothing_waiting, is_over
-from orchestrator.states import EMBED
+from orchestrator.states import EMBED, LINK, PARSE
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.expansion import Expansion
 from orchestrator.wikipedia.order import Order
@@ -140,6 +140,7 @@ class Job:
         """A job that reads one kind of source leaves the others alone; one that reads nothing works on everything."""
         expansion = Expansion(self._lifecycle, self._plan.expansion, self.tally, self._say)
         expansion.contact = self._plan.contact
+        expansion.is_read = self._store.capabilities.many_processes or self._plan.stages >= {PARSE.name, LINK.name}
         readers: dict[str, Reader] = {FILES: self._files, WIKI: expansion}
         if self._plan.sources and not self._plan.expansion:
             del readers[WIKI]

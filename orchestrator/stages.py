@@ -34,12 +34,12 @@ def does(stages: Set[str], step: "Step") -> bool:
 
 
 async def is_nothing_waiting(store: Store, stages: Set[str]) -> bool:
-    """Whether nothing waits for one of these stages now, whatever others could still bring."""
+    """Whether nothing waits for one of these stages now or is in it, whatever others could still bring."""
     waiting = {
-        READ: Select(labels=[PARTITION], states=[State.PENDING.value], limit=1),
+        READ: Select(labels=[PARTITION], states=_UNPARSED, limit=1),
         **{
-            stage.name: Select(labels=labels, states=[stage.waiting.value], limit=1)
-            for stage, labels in ((PARSE, SOURCES), (LINK, SOURCES), (EMBED, TEXTS))
+            stage.name: Select(labels=labels, states=[stage.waiting.value, stage.working.value], limit=1)
+            for stage, labels in WORKED_ON.items()
         },
     }
     return not any([await store.nodes(waiting[name]) for name in STAGES if name in stages])

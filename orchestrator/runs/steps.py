@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from graph_stores.errors import GraphmillError, TransientStoreError
+from graph_stores.errors import GraphmillError, Misuse, TransientStoreError
 from graph_stores.model import Batch, Edge, Fence, Node, NodeRow, Select, Update, Value
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result
@@ -64,6 +64,10 @@ class RunEnded(Exception):
 
 class Stopped(Exception):
     """The worker was told to stop: what is in hand is given back."""
+
+
+class CannotGoOn(Misuse):
+    """Nothing is wrong with what is read: the process should have been started otherwise."""
 
 
 class NotHere(Exception):
@@ -125,7 +129,7 @@ class ReadPartitions:
         except NotHere:
             await _leave_to_others(self._lifecycle, node)
             return None
-        except (Pause, TransientStoreError):
+        except (Pause, CannotGoOn, TransientStoreError):
             raise
         except GraphmillError as error:
             return Failure(node=node, message=error.message, permanent=not error.transient)

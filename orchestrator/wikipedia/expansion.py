@@ -6,11 +6,10 @@ Owns the course of an expansion: whether it goes on or begins anew, what is look
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from socket import gethostname
-from typing import TypeVar
 
 from graph_stores.errors import Misuse
 from graph_stores.model import Fence, Ref, Update
@@ -19,12 +18,13 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
 from orchestrator.paging import paged, portions
 from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
-from orchestrator.runs.steps import Reading, Stopped
+from orchestrator.runs.steps import CannotGoOn, Reading, Stopped
 from orchestrator.settle import settle_articles
 from orchestrator.states import State
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.link import LinkArticles
 from orchestrator.wikipedia.order import Order, part_of
+from orchestrator.wikipedia.outages import OUTAGE_PAUSE, answered
 from orchestrator.wikipedia.parse import ParseArticles, awake, marks_of_absence, new_article
 from orchestrator.wikipedia.refresh import changed_pages
 from orchestrator.wikipedia.tidy import tidy
@@ -37,8 +37,6 @@ from pipelines.wikipedia.dump import DumpMissing
 from pipelines.wikipedia.making import Made, Task, make
 from pipelines.wikipedia.model import Absent, Page, Pages, Site, Span, WikiUnavailable
 
-T = TypeVar("T")
-
 HOLD = "expand"
 # A page that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 60.0
@@ -49,7 +47,6 @@ _LOOKED_AT = {SourceKind.DUMP: 10_000, SourceKind.API: _PAGE}
 # How many articles may wait while all of a wiki is read: what is in memory at once, whatever its size.
 _MOST_WAITING = 2000
 _SHORTEST_LOOK, _LONGEST_LOOK = 0.02, 0.25
-_OUTAGE_PAUSE = 10.0
 # How often it is written down that a long level is being read.
 _GETTING_AHEAD = 30.0
 _SEED = {"_seed": True}
@@ -64,6 +61,7 @@ class Expansion:
 
     def __init__(self, lifecycle: Lifecycle, order: Order | None, tally: Tally, say: Callable[[str], None]) -> None:
         self.contact: str | None = None
+        self.is_read = True  # whether there is, or may come, somebody who parses and links what is found
         self._lifecycle = lifecycle
         self._store = lifecycle.store
         self._order = order
@@ -100,7 +98,7 @@ class Expansion:
         if self._order is None:
             return []
         order, pages = self._order, self._pages[self._site.wiki]
-        seeds = await self._through_outages(lambda: self._seeds(order, pages))
+        seeds = await answered(lambda: self._seeds(order, pages), self._say)
         crawl = Crawl(seeds=tuple(seeds), depth=order.depth, budget=order.budget, whole=order.whole)
         async with self._alone():
             before = (await read_wikis(self._store)).get(self._site.wiki)
@@ -231,8 +229,8 @@ class Expansion:
 
     async def _refresh(self, wiki: Wiki, pages: Pages, run: Run) -> Wiki:
         """Have what changed since read again. That something did is written down first: it is tidied up in the end."""
-        changes = await self._through_outages(
-            lambda: changed_pages(self._lifecycle, pages, self._tally, is_another_source=wiki.is_moved)
+        changes = await answered(
+            lambda: changed_pages(self._lifecycle, pages, self._tally, is_another_source=wiki.is_moved), self._say
         )
         if changes.elsewhere:
             self._say(f"{changes.elsewhere:,} titles of the graph are not in this source, and stay as they are")
@@ -250,7 +248,7 @@ class Expansion:
             store=self._store,
             wiki=wiki.name,
             read=partial(self._read_level, reading, pages.site, are_seeds=not crawl.whole),
-            peek=lambda titles: self._through_outages(lambda: _peek(pages, titles)),
+            peek=lambda titles: answered(lambda: _peek(pages, titles), self._say),
         )
         if not crawl.whole:
             return await walk.go(crawl)
@@ -298,17 +296,22 @@ class Expansion:
 
     async def _read_through(self, *, leaving: int = 0, reading: Reading | None = None) -> None:
         """Wait until every article that is to be read is read and linked, whoever does it."""
-        last, since = None, time.monotonic()
+        seen, noted = None, time.monotonic()
         async for _ in looks(_SHORTEST_LOOK, _LONGEST_LOOK):
             (left,) = (await through_outages(lambda: self._store.ask("expanding"), self._say)).rows[0]
             if left <= leaving:
                 return
             if self._worker.is_stopping:  # nobody here reads any more
                 raise Stopped
-            if reading and left != last and time.monotonic() > since + _GETTING_AHEAD:
-                last, since = left, time.monotonic()
-                await reading.move_to(reading.offset)
-            self._worker.wake()
+            if not self.is_read:
+                hint = "an embedded graph has one process: give it --stages read,parse,link"
+                raise CannotGoOn(f"the crawl waits for {left:,} articles that nobody here parses and links", hint=hint)
+            if left != seen:  # others may have brought something for this process
+                seen = left
+                self._worker.wake()
+                if reading and time.monotonic() > noted + _GETTING_AHEAD:
+                    noted = time.monotonic()
+                    await reading.move_to(reading.offset)
 
     async def _look_behind_links(self, pages: Pages, run: Run, at_once: int) -> None:
         """Where all of a wiki is read, a title that was not among them does not exist; this is how it is told.
@@ -325,7 +328,7 @@ class Expansion:
             stubs = {row[1]: row[0] for row in rows if is_stub(row[2], row[3])}
             absent: dict[str, Absent] = {}
             for some in portions(list(stubs), _PAGE):
-                reading = await self._through_outages(partial(pages.look, some))
+                reading = await answered(partial(pages.look, some), self._say)
                 absent |= {title: end for title in some if isinstance(end := reading.end_of(title), Absent)}
             await self._lifecycle.update(
                 [
@@ -339,22 +342,6 @@ class Expansion:
             found = found or bool(there)
         return found
 
-    async def _through_outages(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Ask the wiki until it answers; that it does not is said once."""
-        told = False
-        while True:
-            try:
-                answer = await call()
-            except WikiUnavailable as error:
-                if not told:
-                    told = True
-                    self._say(f"{error.message}; waiting for it")
-                await asyncio.sleep(error.retry_after or _OUTAGE_PAUSE)
-            else:
-                if told:
-                    self._say("the wiki answers again")
-                return answer
-
     async def _pages_of(self, wiki: str) -> Pages:
         """The pages of a wiki that the project knows, opened when they are first needed."""
         async with self._opening:
@@ -366,9 +353,9 @@ class Expansion:
                 try:
                     self._pages[wiki] = await source.open(self._say, self._nap, self._store)
                 except DumpMissing as error:
-                    raise Pause(f"{error.message} on {gethostname()}", seconds=_OUTAGE_PAUSE) from error
+                    raise Pause(f"{error.message} on {gethostname()}", seconds=OUTAGE_PAUSE) from error
                 except WikiUnavailable as error:
-                    raise Pause(error.message, seconds=error.retry_after or _OUTAGE_PAUSE) from error
+                    raise Pause(error.message, seconds=error.retry_after or OUTAGE_PAUSE) from error
         return self._pages[wiki]
 
     async def _source(self, order: Order) -> PageSource:

@@ -1,10 +1,12 @@
 """The runs of an expansion: all of a wiki in ranges, a crawl level by level, and what changes while one goes on."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from graph_stores.errors import Misuse
 from graph_stores.model import Batch, Select
 from graph_stores.protocol import Store
 from orchestrator.checks import problems
@@ -104,6 +106,21 @@ async def test_a_range_that_was_read_is_not_read_again_by_whoever_goes_on(
     first_range = {uuids[f"Page {number:02}"] for number in range(1, 10)}  # to the very first page all others link
     assert not first_range.intersection(seen), "they were not looked at again"
     assert set(counts.read) == set(PAGES)
+
+
+@HERE
+async def test_where_one_process_owns_the_graph_a_crawl_that_nobody_parses_for_is_refused_and_given_back(
+    crawler: Crawler, store: Store
+) -> None:
+    order = Order(source=PageSource(kind=SourceKind.DUMP, location=(str(crawler.dump),)), titles=["Page 01"], depth=1)
+    job = Job(store, Plan(expansion=order, embedder=NONE, stages=frozenset({READ})))
+    async with asyncio.timeout(30):
+        with pytest.raises(Misuse, match="the crawl waits for 1 articles that nobody here parses and links"):
+            await job.run()
+    (partition,) = await read_partitions(store, (await latest(store)).uuid)
+    assert (partition.outcome, partition.holder) == ("waiting", None)
+    await Job(store, Plan(embedder=NONE)).run()
+    assert (await latest(store)).outcome == "completed"
 
 
 @HERE_AND_ON_A_SERVER

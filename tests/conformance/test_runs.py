@@ -31,9 +31,7 @@ from orchestrator.runs.records import (
     read_runs,
 )
 from orchestrator.runs.steps import Reading
-from orchestrator.stages import STAGES
 from orchestrator.states import State
-from tests.conformance.examples import ELSEWHERE, claim, put_there
 from tests.conformance.folders import NONE, Folder, Mill, opened, quicken
 from tests.conformance.pictures import picture
 from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER, Place
@@ -349,25 +347,6 @@ async def test_where_one_process_owns_the_graph_a_worker_of_some_stages_ends_whe
     assert {row.state for row in await store.nodes(Select(labels=["File"], limit=100))} == {"pending"}
     await Job(store, Plan(embedder=NONE, stages=frozenset({"read", "parse"}))).run()
     assert {row.state for row in await store.nodes(Select(labels=["File"], limit=100))} == {"parsed"}
-
-
-@HERE_AND_ON_A_SERVER
-async def test_a_run_ends_with_its_own_work_and_its_job_leaves_other_work_to_others(
-    store: Store, notes: Folder, tmp_path: Path
-) -> None:
-    other = Folder(tmp_path / "other")
-    other.write("o.md", "# O\n")
-    await Mill(store=store, roots=[other]).job(NONE, stages=0).run()
-    lifecycle = Lifecycle(store=store)
-    assert await claim(lifecycle, owner=ELSEWHERE)
-    await put_there(store, ELSEWHERE, stages=STAGES)
-    more = Folder(tmp_path / "more")
-    more.write("m.md", "# M\n")
-    async with asyncio.timeout(60):
-        report = await Mill(store=store, roots=[notes, more]).run(NONE)
-    assert [run.outcome for run in report.runs] == ["completed"] * 2
-    outcomes = {run.source: run.outcome for run in await read_runs(store)}
-    assert outcomes["files:other"] == "running"
 
 
 @HERE
