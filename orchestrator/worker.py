@@ -20,15 +20,16 @@ from graph_stores.errors import (
     TransitionConflict,
 )
 from graph_stores.model import Fence, NodeRow
+from orchestrator.endings import to_its_end
 from orchestrator.leases import LEASE_SECONDS, Leases, is_gone, owner_name
 from orchestrator.lifecycle import Lifecycle, Result
+from orchestrator.messages import shown, storable
 from orchestrator.prudence import Prudence
 from orchestrator.states import STAGES, ErrorClass, Stage
 
 log = logging.getLogger("graphmill.worker")
 T = TypeVar("T")
 
-_LONGEST_MESSAGE = 2000
 # What this process brings about it is told of at once; the rest is found by looking, which costs everybody's server.
 _FIRST_NAP, _LONGEST_NAP = 0.02, 2.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0
@@ -213,7 +214,8 @@ class Worker:
         if not await through_outages(step.is_ready, self.say):
             return False
         sent = time.monotonic()
-        nodes = await through_outages(lambda: self._claim(step), self.say)
+        claiming = through_outages(lambda: self._claim(step), self.say)
+        nodes = await to_its_end(claiming, unwanted=self._give_back)
         if nodes:
             await self._work(step, nodes, since=sent)
             if step.stage is not STAGES[-1]:  # what came through the last one waits for nothing more
@@ -256,7 +258,7 @@ class Worker:
                 raise Pause(f"the store does not answer: {error.message}", seconds=_FIRST_WAIT) from error
             else:
                 failures = self._failures
-                await through_outages(lambda: self._settle(step, nodes, outcomes), self.say)
+                await to_its_end(through_outages(lambda: self._settle(step, nodes, outcomes), self.say))
                 if self._failures == failures:
                     self._prudence.came_through(step, nodes)
 
@@ -270,7 +272,7 @@ class Worker:
             if len(nodes) == 1:
                 return [_failure(nodes[0], error)]
             if step.fence():  # what one node means is concluded from the others
-                return [Failure(node=node, message=_shown(error)) for node in nodes]
+                return [Failure(node=node, message=shown(error)) for node in nodes]
         return [outcome for node in nodes for outcome in await self._outcomes(step, [node])]
 
     async def _settle(self, step: Step, nodes: Sequence[NodeRow], outcomes: Sequence[Outcome]) -> None:
@@ -369,23 +371,9 @@ async def looks(shortest: float, longest: float) -> AsyncIterator[None]:
         nap = min(longest, nap * 1.5)
 
 
-def storable(message: str) -> str:
-    """A message that every engine can hold, whatever was in it."""
-    clean = message.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
-    return clean if len(clean) <= _LONGEST_MESSAGE else f"{clean[:_LONGEST_MESSAGE]}…"
-
-
 def _failure(node: NodeRow, error: Exception) -> Failure:
     known = isinstance(error, GraphmillError)
-    return Failure(node=node, message=_shown(error), permanent=known and not getattr(error, "transient", False))
-
-
-def _shown(error: Exception) -> str:
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001 - whatever went wrong, that it did must be recorded
-        message = "it cannot be shown"
-    return message if isinstance(error, GraphmillError) else f"{type(error).__name__}: {message}".rstrip(": ")
+    return Failure(node=node, message=shown(error), permanent=known and not getattr(error, "transient", False))
 
 
 async def _first(event: Awaitable[object], seconds: float) -> None:

@@ -33,6 +33,7 @@ from orchestrator.wikipedia.walk import Reach, Walk
 from orchestrator.wikipedia.wikis import KIND, Crawl, PageSource, SourceKind, Wiki, crawl_of, read_wikis
 from orchestrator.worker import Pause, Step, Worker, looks, through_outages
 from pipelines.pool import Pool
+from pipelines.wikipedia.asking import ContactMissing
 from pipelines.wikipedia.dump import DumpMissing
 from pipelines.wikipedia.making import Made, Task, make
 from pipelines.wikipedia.model import Absent, Page, Pages, Site, Span, WikiUnavailable
@@ -352,6 +353,8 @@ class Expansion:
                 source = replace(known.source, contact=known.source.contact or self.contact)
                 try:
                     self._pages[wiki] = await source.open(self._say, self._nap, self._store)
+                except ContactMissing as error:
+                    raise CannotGoOn(error.message, hint=error.hint) from error
                 except DumpMissing as error:
                     raise Pause(f"{error.message} on {gethostname()}", seconds=OUTAGE_PAUSE) from error
                 except WikiUnavailable as error:

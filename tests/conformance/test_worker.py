@@ -1,5 +1,6 @@
 """The worker loop over a real store: what is done once, what a failure means, and how a stop is graceful (row P2)."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -199,6 +200,44 @@ async def test_what_was_lost_with_a_worker_is_claimed_once_in_portions_that_grow
     await worked(around(lifecycle, claim=counted), step)
     assert [len(batch) for batch in step.batches] == [4, 8, 16, 32, 20]
     assert sum(claims) == 80, "nothing is claimed to be given back"
+
+
+@HERE
+async def test_where_one_runner_cannot_go_on_what_others_are_about_to_claim_or_commit_is_not_left_behind(
+    store: Store, lifecycle: Lifecycle
+) -> None:
+    await write(store, nodes=files(6))
+    claims: list[str] = []
+    claimed, committing = asyncio.Event(), asyncio.Event()
+
+    async def refused(nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
+        if nodes[0].uuid > "f00000":
+            return await all_done(nodes)
+        await claimed.wait()
+        await committing.wait()
+        raise Misuse("who are you?")
+
+    async def claim_late(real: Any, wanted: Any) -> Any:
+        claims.append("")
+        if len(claims) < 3:
+            return await real(wanted)
+        answer = await real(wanted)
+        claimed.set()
+        await asyncio.sleep(0.5)
+        return answer
+
+    async def commit_late(real: Any, batch: Any) -> None:
+        if not committing.is_set():
+            committing.set()
+            await asyncio.sleep(0.5)
+        await real(batch)
+
+    step = Scripted(script=refused, limit=2, runners=3)
+    lifecycle = around(lifecycle, claim=claim_late, commit=commit_late)
+    async with asyncio.timeout(30):
+        with pytest.raises(BaseExceptionGroup):
+            await Worker(lifecycle, [step]).run()
+    assert "parsing" not in (await states_of(store)).values()
 
 
 @HERE
