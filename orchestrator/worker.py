@@ -317,14 +317,14 @@ class Worker:
         if len(results) == 1:
             await step.undone()
             await self._fail(_failure(results[0].node, error))
-            return results
+            return ()
         if not step.fence():
             return [done for result in results for done in await self._commit(step, [result])]
         # These can only be made together, so each counts as a suspect and is tried with fewer others.
         await step.undone()
         for result in results:
             await self._fail(Failure(node=result.node, message=str(error)))
-        return results
+        return ()
 
     async def _fail(self, failure: Failure) -> None:
         self._failures += 1

@@ -374,7 +374,9 @@ async def test_a_result_that_the_store_refuses_for_good_is_the_error_of_its_own_
             if node.uuid != "f00003"
         ] + [Result(node=node) for node in nodes if node.uuid == "f00003"]
 
-    await worked(lifecycle, Scripted(script=pointing_nowhere))
+    step = Scripted(script=pointing_nowhere)
+    await worked(lifecycle, step)
+    assert sorted(step.committed) == ["f00000", "f00002", "f00003"], "what was refused is not counted as done"
     states = await states_of(store)
     assert states == {"f00000": "parsed", "f00001": "error", "f00002": "parsed", "f00003": "parsed"}
     row = await read(store, "f00001")
