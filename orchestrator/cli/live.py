@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from typing import Protocol
 
 from graph_stores.errors import GraphmillError
@@ -117,16 +118,29 @@ async def following(view: View, job: Job, store: Store) -> AsyncIterator[None]:
 
 
 async def _follow(view: View, job: Job, store: Store) -> None:
-    pause = view.every
+    known: tuple[Tally, Standing] | None = None
+    ask_at = 0.0
     while True:
-        await asyncio.sleep(pause)
-        began = time.monotonic()
-        try:
-            view.show(job.tally, await read_standing(store, work=False))
-        except GraphmillError as error:
-            # The job hears of it as well, and decides.
-            view.say(f"cannot tell where the graph stands: {error.message}")
-        pause = max(view.every, _SHARE * (time.monotonic() - began))
+        await asyncio.sleep(view.every)
+        if (began := time.monotonic()) >= ask_at:
+            tally = replace(job.tally)
+            try:
+                known = tally, await read_standing(store, work=False)
+            except GraphmillError as error:
+                # The job hears of it as well, and decides.
+                view.say(f"cannot tell where the graph stands: {error.message}")
+            ask_at = time.monotonic() + _SHARE * (time.monotonic() - began)
+        if known:
+            view.show(job.tally, _since(*known, job.tally))
+
+
+def _since(then: Tally, standing: Standing, now: Tally) -> Standing:
+    """Where the graph stood then, without what the job has done since: that is not to be counted twice."""
+    paces = dict(standing.stages)
+    for name, done in _STAGES:
+        since = getattr(now, done) - getattr(then, done)
+        paces[name] = replace(paces[name], remaining=max(0, paces[name].remaining - since))
+    return replace(standing, stages=paces)
 
 
 def _line(tally: Tally, standing: Standing) -> str:

@@ -1,10 +1,14 @@
 """What is said at the end of a job, and the line that is shown on the way."""
 
+import asyncio
+import time
+
 import pytest
 
+from orchestrator.cli import live
 from orchestrator.cli.live import Lines
 from orchestrator.cli.summary import document, sentences
-from orchestrator.job import Report
+from orchestrator.job import Job, Report
 from orchestrator.progress import Pace, Standing
 from orchestrator.tally import Tally
 from pipelines.files.walk import LeftOut
@@ -84,3 +88,33 @@ def test_a_line_is_not_repeated_while_nothing_changes(capsys: pytest.CaptureFixt
         "read 5 · parsed 2, 3 to go, 30 nodes/min, about 6 s · embedded 0, 4 to go, 2.0 nodes/s, about 2 s",
         "a file\\u001b[2J is gone",
     ]
+
+
+async def test_what_is_done_while_the_graph_is_asked_is_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it is shown although the graph, which took its time, is not asked again so soon."""
+    job = Job.__new__(Job)
+    job.tally = Tally(parsed=10)
+    shown: list[tuple[int, int]] = []
+    asked: list[float] = []
+
+    class Watched(Lines):
+        every = 0.01
+
+        def show(self, tally: Tally, standing: Standing) -> None:
+            shown.append((tally.parsed, standing.stages["parse"].remaining))
+
+    async def slow(*_: object, **__: object) -> Standing:
+        asked.append(time.monotonic())
+        found = standing({}, parse=Pace(remaining=90, rate=1.0))
+        job.tally.parsed = 30
+        await asyncio.sleep(0.1)
+        return found
+
+    monkeypatch.setattr(live, "read_standing", slow)
+    async with live.following(Watched(), job, None):  # type: ignore[arg-type]
+        while len(shown) < 2:
+            await asyncio.sleep(0.01)
+        job.tally.parsed = 40
+        while shown[-1][0] < 40:
+            await asyncio.sleep(0.01)
+    assert (shown[0], shown[-1], len(asked)) == ((30, 70), (40, 60), 1)
