@@ -50,7 +50,8 @@ def _end(report: Report, graphmill: str, *, until_stopped: bool) -> list[str]:
         left = f" with {_nodes(standing.remaining)} left" if standing.remaining else ""
         lines.append(f"stopped{left}: the same command goes on from here")
     elif standing.remaining:
-        lines.append(f"{_nodes(standing.remaining)} not yet at rest; see: {graphmill} status")
+        others = ", left to others at work" if any(not each.is_gone for each in standing.workers) else ""
+        lines.append(f"{_nodes(standing.remaining)} not yet at rest{others}; see: {graphmill} status")
     elif ready := standing.states.get(State.READY):
         lines.append(f'{_nodes(ready)} ready; next: {graphmill} search "…"')
     return lines

@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -11,6 +13,7 @@ from orchestrator.cli.summary import document, sentences
 from orchestrator.job import Job, Report
 from orchestrator.progress import Pace, Standing
 from orchestrator.tally import Tally
+from orchestrator.workers import AtWork, Known
 from pipelines.files.walk import LeftOut
 
 
@@ -54,6 +57,24 @@ def test_the_end_says_what_to_do_next() -> None:
     assert told({"linked": 2}, stopped=True, until_stopped=True)[1:] == [
         "2 nodes not yet at rest; see: graphmill status"
     ]
+
+
+def test_what_is_left_to_others_is_said_to_be() -> None:
+    known = Known(
+        uuid="u",
+        name="another:1:2:abc",
+        host="another",
+        process=1,
+        version="1",
+        stages=(),
+        state="pending",
+        silent=timedelta(),
+        unchanged=timedelta(),
+        reason=None,
+    )
+    left = replace(standing({"linked": 2}), workers=[AtWork(known=known, holds=2)])
+    lines = sentences(replace(report({}), standing=left), {}, {}, "graphmill", until_stopped=False)
+    assert lines[1:] == ["2 nodes not yet at rest, left to others at work; see: graphmill status"]
 
 
 def test_what_was_left_out_is_grouped_by_reason_the_most_frequent_first() -> None:
