@@ -160,5 +160,5 @@ def _check_path(path: Path, name: str, create: bool) -> None:
         return
     other = next((engine for engine, bytes_ in _MAGIC.items() if bytes_ == magic), None)
     if other:
-        raise NotAStore(f"{path} is a {other} database, not a {name} one", hint=f"use --store {other}:{path}")
+        raise NotAStore(f"{path} is a {other} database, not a {name} one", hint=f"call it {other}:{path}")
     raise NotAStore(f"{path} is not a {name} database", hint="choose another path; nothing was changed")

@@ -17,7 +17,7 @@ from orchestrator.cli.session import Session
 from orchestrator.cli.text import duration, pace, printable
 from orchestrator.copying.copy import Begun, Copied, Copy, check_apart
 from orchestrator.copying.origin import DEADLINE
-from orchestrator.copying.reading import Origin
+from orchestrator.copying.reading import Origin, reading
 
 STOPPED = "stopped: the same command goes on from here"
 _PATIENCE, _PAUSE = 10.0, 0.1
@@ -59,19 +59,22 @@ async def _run(session: Session, origin: Origin, target: str, *, merge: bool) ->
 
 
 async def _copied(session: Session, origin: Origin, target: str, *, merge: bool) -> Copied:
-    store = await _target(session, target)
-    try:
-        await make_schema(store)
-        with _view() as view:
-            copy = Copy(origin=origin, target=store, merge=merge, say=view.say)
-            showing = asyncio.create_task(view.follow(copy.begun))
-            try:
-                return await copy.run()
-            finally:
-                showing.cancel()
-                await asyncio.wait([showing])
-    finally:
-        await store.close()
+    path = graph_stores.path_of(target)
+    # First the source: where there is nothing to be copied, no target is made.
+    async with reading(origin, again=path is None or path.exists()) as source:
+        store = await _target(session, target)
+        try:
+            await make_schema(store)
+            with _view() as view:
+                copy = Copy(source=source, target=store, merge=merge, say=view.say)
+                showing = asyncio.create_task(view.follow(copy.begun))
+                try:
+                    return await copy.run()
+                finally:
+                    showing.cancel()
+                    await asyncio.wait([showing])
+        finally:
+            await store.close()
 
 
 async def _target(session: Session, url: str) -> Store:

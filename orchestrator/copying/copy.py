@@ -8,19 +8,19 @@ import asyncio
 import json
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from graph_stores import path_of
 from graph_stores.errors import GraphmillError, Misuse
-from graph_stores.model import ExportedEdge, ExportedNode, VectorSpace
+from graph_stores.model import ExportedEdge, ExportedNode, StateCount, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.copying.checksums import Checksums, content_of_node
 from orchestrator.copying.idle import check_idle
 from orchestrator.copying.keys import Keys
-from orchestrator.copying.origin import Beginning, Ending, Kind
-from orchestrator.copying.reading import Origin, reading
+from orchestrator.copying.origin import Ending, Kind
+from orchestrator.copying.reading import Origin, Source
 from orchestrator.workers import LABEL as WORKER
 
 _NOTE = "copy"
@@ -81,10 +81,11 @@ class Copied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Note:
-    """What the target says of a copy into it."""
+    """What the target says of a copy into it; with `merge` it had held something before."""
 
     source: str
     finished: bool
+    merge: bool = False
 
     @classmethod
     async def read(cls, target: Store) -> "_Note | None":
@@ -92,14 +93,14 @@ class _Note:
         return cls(**json.loads(text)) if text else None
 
     async def leave(self, target: Store) -> None:
-        await target.leave_note(_NOTE, json.dumps({"source": self.source, "finished": self.finished}))
+        await target.leave_note(_NOTE, json.dumps(asdict(self)))
 
 
 @dataclass(slots=True, kw_only=True)
 class Copy:
     """One run of the command. `begun` tells how far it is."""
 
-    origin: Origin
+    source: Source
     target: Store
     merge: bool = False
     begun: Begun = field(default_factory=Begun)
@@ -111,13 +112,12 @@ class Copy:
         await check_idle(self.target)
         note = await _Note.read(self.target)
         occupied = await _is_occupied(self.target)
-        ours = note is not None and note.source == _name(self.origin.url)
-        if occupied and not self.merge and not ours:
+        if occupied and not self.merge and not await self._goes_on(note):
             raise self._not_empty(note)
         only_compare = occupied and not self.merge and note is not None and note.finished
+        space = await self._begin(occupied=occupied, write=not only_compare)
         with Keys.open() as keys:
-            async with reading(self.origin, again=note is not None) as messages:
-                space, ending = await self._take(messages, keys, occupied=occupied, write=not only_compare)
+            ending = await self._take(keys, occupied=occupied, write=not only_compare)
             differences = ending.checksums.differences(await self._found(keys if self.merge else None))
         if differences and only_compare:
             raise self._not_empty(note)
@@ -135,14 +135,19 @@ class Copy:
             seconds=seconds,
         )
 
-    async def _take(
-        self, messages: AsyncIterator[tuple[Kind, Any]], keys: Keys, *, occupied: bool, write: bool
-    ) -> tuple[VectorSpace | None, Ending]:
-        space: VectorSpace | None = None
-        async for kind, content in messages:
+    @property
+    def origin(self) -> Origin:
+        return self.source.origin
+
+    async def _goes_on(self, note: _Note | None) -> bool:
+        """Whether what is there is the work of this command, and of nobody else since."""
+        if note is None or note.source != _name(self.origin.url) or note.merge:
+            return False
+        return note.finished or not await _was_worked_on(self.target)
+
+    async def _take(self, keys: Keys, *, occupied: bool, write: bool) -> Ending:
+        async for kind, content in self.source.messages:
             match kind:
-                case Kind.BEGIN:
-                    space = await self._begin(content, occupied=occupied, write=write)
                 case Kind.NODES:
                     if self.merge:
                         await asyncio.to_thread(keys.add, content)
@@ -157,10 +162,12 @@ class Copy:
                         self.begun.written_edges += len(content)
                     self.begun.edges += len(content)
                 case Kind.END:
-                    return space, content
+                    ending: Ending = content
+                    return ending
         raise AssertionError("the messages end with the last of them, or with an error")
 
-    async def _begin(self, beginning: Beginning, *, occupied: bool, write: bool) -> VectorSpace | None:
+    async def _begin(self, *, occupied: bool, write: bool) -> VectorSpace | None:
+        beginning = self.source.beginning
         self.begun.of_nodes = beginning.nodes
         there = await self.target.vector_space()
         if occupied and beginning.space and there not in (None, beginning.space):
@@ -171,7 +178,7 @@ class Copy:
         if write:
             if beginning.space:
                 await self.target.use_vector_space(beginning.space)
-            await _Note(source=_name(self.origin.url), finished=False).leave(self.target)
+            await _Note(source=_name(self.origin.url), finished=False, merge=occupied and self.merge).leave(self.target)
         return beginning.space
 
     async def _write_nodes(self, nodes: Sequence[ExportedNode], *, new: bool) -> None:
@@ -228,7 +235,10 @@ class Copy:
         await _Note(source=_name(self.origin.url), finished=True).leave(self.target)
 
     def _not_empty(self, note: _Note | None) -> TargetNotEmpty:
-        of = f", from a copy of {note.source}" if note else ""
+        of = ""
+        if note:
+            since = ", and was worked on since" if note.finished else " that was not finished, and was worked on since"
+            of = f": it is from a copy of {note.source}{'' if note.merge else since}"
         return TargetNotEmpty(
             f"project {self.target.project} in {self.target.url} is not empty{of}",
             hint="copy into another graph, or add --merge to copy over what is there",
@@ -247,8 +257,16 @@ def check_apart(source: str, target: str) -> None:
 
 
 async def _is_occupied(store: Store) -> bool:
-    counts = (await store.progress(finished=[], window=0.0)).counts
-    return any(each.count for each in counts if each.label != WORKER)
+    return any(each.label != WORKER for each in await _counts(store))
+
+
+async def _was_worked_on(store: Store) -> bool:
+    """A copy brings no workers, so one that is known there came to it by itself."""
+    return any(each.label == WORKER for each in await _counts(store))
+
+
+async def _counts(store: Store) -> list[StateCount]:
+    return [each for each in (await store.progress(finished=[], window=0.0)).counts if each.count]
 
 
 def _name(url: str) -> str:

@@ -19,7 +19,7 @@ from struct import Struct
 from typing import IO, Any
 
 from graph_stores import Credentials, open_store
-from graph_stores.errors import GraphmillError, StoreOwned
+from graph_stores.errors import GraphmillError, PermanentStoreError, StoreOwned
 from graph_stores.model import ExportedEdge, ExportedNode, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.copying.checksums import VECTOR, Checksums
@@ -33,6 +33,7 @@ DEADLINE = 600.0
 _MOST_ROWS, _MOST_BYTES = 5000, 8 << 20
 # A reader whose parent was killed may still be letting go of the graph.
 _PATIENCE, _LOOK = 10.0, 0.05
+_NAMED = 10
 
 
 class Kind(StrEnum):
@@ -49,6 +50,10 @@ class Beginning:
 
     space: VectorSpace | None
     nodes: int
+
+
+class NothingToCopy(PermanentStoreError):
+    code = "nothing_to_copy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +122,8 @@ async def _read(store: Store, out: IO[bytes]) -> None:
     await check_idle(store)
     counts = (await store.progress(finished=[], window=0.0)).counts
     nodes = sum(each.count for each in counts if each.label != WORKER)
+    if not nodes:
+        raise await _nothing_there(store)
     _send(out, Kind.BEGIN, Beginning(space=await store.vector_space(), nodes=nodes))
     checksums, in_hand = Checksums(), 0
     nodes_out, edges_out = _Portions(out, Kind.NODES), _Portions(out, Kind.EDGES)
@@ -130,6 +137,17 @@ async def _read(store: Store, out: IO[bytes]) -> None:
     edges_out.send()
     await check_idle(store)
     _send(out, Kind.END, Ending(checksums=checksums, in_hand=in_hand))
+
+
+async def _nothing_there(store: Store) -> NothingToCopy:
+    others = [f"{name} ({count:,} nodes)" for name, count in (await store.ask("projects")).rows]
+    if not others:
+        return NothingToCopy(f"there is nothing in {store.url} to be copied", hint="ingest something into it first")
+    return NothingToCopy(
+        f"there is no project {store.project} in {store.url}; it has {', '.join(others[:_NAMED])}"
+        + (f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""),
+        hint="say which one is to be copied: graphmill --project NAME copy FROM TO",
+    )
 
 
 class _Portions:

@@ -11,7 +11,7 @@ from typing import Any
 
 from graph_stores import Credentials
 from graph_stores.errors import GraphmillError, PermanentStoreError
-from orchestrator.copying.origin import LENGTH, Failing, Kind
+from orchestrator.copying.origin import LENGTH, Beginning, Failing, Kind
 
 _MODULE = "orchestrator.copying.origin"
 _AHEAD = 1 << 20
@@ -19,7 +19,7 @@ _AHEAD = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where to copy from. `again` says that a copy of it was begun before, whose process may just be ending."""
+    """Where to copy from. `again` says that a copy of it may have been begun before, whose process is just ending."""
 
     url: str
     project: str
@@ -35,9 +35,21 @@ class SourceDied(PermanentStoreError):
     code = "source_died"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A graph that is being read: what was known of it before the first node, and everything after that."""
+
+    origin: Origin
+    beginning: Beginning
+    messages: AsyncIterator[tuple[Kind, Any]]
+
+
 @asynccontextmanager
-async def reading(origin: Origin, *, again: bool) -> AsyncIterator[AsyncIterator[tuple[Kind, Any]]]:
-    """What the process sends, for as long as the block lasts; it is gone afterwards."""
+async def reading(origin: Origin, *, again: bool) -> AsyncIterator[Source]:
+    """What the process sends, for as long as the block lasts; it is gone afterwards.
+
+    By then it has opened the graph and seen that there is something in it.
+    """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -51,7 +63,9 @@ async def reading(origin: Origin, *, again: bool) -> AsyncIterator[AsyncIterator
         # On its input and not among its arguments, which everybody on the machine can read.
         process.stdin.write(origin.request(again=again))
         await process.stdin.drain()
-        yield _messages(process.stdout)
+        messages = _messages(process.stdout)
+        _, beginning = await anext(messages)
+        yield Source(origin=origin, beginning=beginning, messages=messages)
     finally:
         # It closes what it has opened, unless it still reads: then there is nothing to be closed well.
         process.stdin.close()

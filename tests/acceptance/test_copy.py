@@ -97,6 +97,10 @@ def test_what_cannot_be_copied_is_told_and_changes_nothing(filled: Cli) -> None:
     cli.refused("copy", "kuzu:./graph.kuzu", "kuzu:graph.kuzu", code="same_graph", exit_code=2)
     cli.refused("copy", "kuzu:./nowhere", "kuzu:./b.kuzu", code="store_not_found")
     cli.refused("copy", "kuzzu:./nowhere", "kuzu:./b.kuzu", code="unknown_scheme", exit_code=2)
+    told = cli.refused("copy", "--project", "nope", "kuzu:./graph.kuzu", "kuzu:./b.kuzu", code="nothing_to_copy")
+    assert "there is no project nope in kuzu:./graph.kuzu; it has default (" in told.err
+    cli.refused("copy", "ladybug:./graph.kuzu", "kuzu:./b.kuzu", code="not_a_store")
+    assert [*cli.folder.glob("b.kuzu*")] == []
     done(cli("init", "--store", "kuzu:./other.kuzu"))
     cli.seed("kuzu:./other.kuzu")
     before = picture_of(f"kuzu:{cli.folder / 'other.kuzu'}")

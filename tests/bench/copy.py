@@ -19,7 +19,7 @@ from typing import Any
 from graph_stores import open_store
 from graph_stores.model import ExportedEdge, ExportedNode, Ref, VectorSpace
 from orchestrator.copying.copy import Copy
-from orchestrator.copying.reading import Origin
+from orchestrator.copying.reading import Origin, reading
 from tests.bench.table import Row, median, show, timed
 
 PROJECT = "bench"
@@ -103,7 +103,8 @@ def _edge(kind: str, source: int, label: str, target: str) -> ExportedEdge:
 async def ours(source: Path, target: Path) -> None:
     store = await open_store(f"kuzu:{target}", project=PROJECT, create=True, deadline=600.0)
     await store.migrate()
-    await Copy(origin=Origin(url=f"kuzu:{source}", project=PROJECT), target=store).run()
+    async with reading(Origin(url=f"kuzu:{source}", project=PROJECT), again=False) as read:
+        await Copy(source=read, target=store).run()
     await store.close()
 
 

@@ -1,5 +1,6 @@
 """A copy is the same graph on another engine, whatever is in it; what must not be copied is refused and told."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,9 @@ from graph_stores.model import Batch, ExportedEdge, ExportedNode, Vector
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.copying.checksums import Checksums
-from orchestrator.copying.copy import Copied, Copy, CopyDiffers, SameGraph, TargetNotEmpty
+from orchestrator.copying.copy import Copied, Copy, CopyDiffers, SameGraph, TargetNotEmpty, check_apart
 from orchestrator.copying.idle import JobRuns
-from orchestrator.copying.reading import Origin
+from orchestrator.copying.reading import Origin, reading
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import left_alone
 from orchestrator.worker import Worker
@@ -42,7 +43,12 @@ def origin(place: Place) -> Origin:
 async def copied(source: Place, target: Store, **options: Any) -> Copied:
     """The source is read by another process, so this one lets go of it."""
     await source.close()
-    return await Copy(origin=origin(source), target=target, **options).run()
+    return await copied_as_it_is(source, target, **options)
+
+
+async def copied_as_it_is(source: Place, target: Store, **options: Any) -> Copied:
+    async with reading(origin(source), again=False) as read:
+        return await Copy(source=read, target=target, **options).run()
 
 
 def sums(nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge]) -> Checksums:
@@ -221,6 +227,29 @@ async def test_a_copy_that_broke_off_goes_on_and_writes_only_what_is_missing_or_
 
 
 @HERE
+async def test_a_target_that_was_worked_on_before_the_copy_was_finished_is_not_set_back(
+    store: Store, beside: Place
+) -> None:
+    await grown(beside)
+
+    async def breaks(real: Any, name: str, text: str) -> None:
+        if json.loads(text)["finished"]:
+            raise RuntimeError("the power is gone")
+        await real(name, text)
+
+    breaking, _ = wrapped(store, leave_note=breaks)
+    with pytest.raises(RuntimeError):
+        await copied(beside, breaking)
+    async with registered(Worker(Lifecycle(store=store), []), stages=["parse"]):
+        await write(store, nodes=[file("a", path="its own way")])
+    before = await picture(store)
+    with pytest.raises(TargetNotEmpty, match="a copy of .* that was not finished, and was worked on since"):
+        await copied(beside, store)
+    assert await picture(store) == before
+    assert (await copied(beside, store, merge=True)).begun.written_nodes == 1
+
+
+@HERE
 @pytest.mark.parametrize(
     ("harm", "told"),
     [("lost", "0 Article instead of 1"), ("changed", "File with other content"), ("unlinked", "0 LINKS_TO instead")],
@@ -249,7 +278,7 @@ async def test_a_job_that_runs_on_the_server_is_told(store: Store, place: Place,
     other = await opened(beside)
     async with registered(Worker(lifecycle, []), stages=["parse"]):
         with pytest.raises(JobRuns, match="at work on project"):
-            await Copy(origin=origin(place), target=other).run()  # read by a process of its own
+            await copied_as_it_is(place, other)
         with pytest.raises(JobRuns, match="at work on project"):
             await copied(beside, store)
 
@@ -258,10 +287,10 @@ async def test_a_job_that_runs_on_the_server_is_told(store: Store, place: Place,
 async def test_a_graph_that_is_in_use_or_the_same_is_told(store: Store, place: Place, beside: Place) -> None:
     await grown(beside)
     with pytest.raises(GraphmillError, match="in use by") as refusal:
-        await Copy(origin=origin(beside), target=store).run()
+        await copied_as_it_is(beside, store)
     assert refusal.value.code == "store_owned"
     with pytest.raises(SameGraph):
-        await Copy(origin=origin(place), target=store).run()
+        check_apart(place.url, f"kuzu:{place.url.removeprefix('kuzu:')}/../{Path(place.url).name}")
 
 
 @HERE
