@@ -25,6 +25,7 @@ from graph_stores.model import (
     Value,
     VectorSpace,
 )
+from graph_stores.pages import EdgePage, NodePage, Page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +137,12 @@ class Store(Protocol):
 
     def export_edges(self) -> AsyncIterator[ExportedEdge]: ...
 
+    def node_pages(self) -> AsyncIterator[NodePage]:
+        """All nodes as `export_nodes` has them, in pages that together take little memory."""
+        ...
+
+    def edge_pages(self) -> AsyncIterator[EdgePage]: ...
+
     async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
         """Those of the nodes that are there, as `export_nodes` has them."""
         ...
@@ -148,6 +155,10 @@ class Store(Protocol):
         What is there under the same uuid becomes so; `new` says that nothing is. No state is compared, so this is for
         graphs that nobody works on: a copy, or a repair.
         """
+        ...
+
+    async def restore_page(self, page: Page) -> None:
+        """The same of a page of nodes or edges, of which nothing is there; in parts, where the engine likes that."""
         ...
 
     async def note(self, name: str) -> str | None:

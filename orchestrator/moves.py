@@ -4,8 +4,10 @@ Owns what is shown beside `_state`: the expansion vocabulary of articles, the ou
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from graph_stores.model import Marks, Node, NodeRow, Ref, Transition, Value
+from graph_stores.pages import NodePage
 from orchestrator import states
 from orchestrator.states import Stage, State
 
@@ -109,20 +111,22 @@ def step_forward(node: NodeRow, properties: Mapping[str, Value]) -> Transition:
     )
 
 
-def is_in_hand(properties: Mapping[str, Value]) -> bool:
-    """Whether a node, by its properties, is being worked on."""
-    return properties.get("_state") in states.WORKING
-
-
 def left_alone(label: str, properties: Mapping[str, Value]) -> dict[str, Value]:
     """The properties of a node that nobody works on: without a lease, and waiting again if it was in somebody's hands.
 
     That costs it no try.
     """
     kept = {name: value for name, value in properties.items() if name not in LEASE}
-    if is_in_hand(properties):
+    if properties.get("_state") in states.WORKING:
         kept |= _set_to(label, states.WORKING[properties["_state"]].waiting)
     return {name: value for name, value in kept.items() if value is not None}
+
+
+def all_left_alone(page: NodePage) -> tuple[list[NodePage], int]:
+    """The same of many nodes, and how many of them were in somebody's hands."""
+    held, others = page.parted("_state", states.WORKING)
+    waiting = (replace(node, properties=left_alone(node.label, node.properties)) for node in held.nodes())
+    return [each for each in (others.without(LEASE), *NodePage.of(waiting)) if len(each)], len(held)
 
 
 def put(

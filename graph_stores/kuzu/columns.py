@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LARGE = frozenset({"embedding", "_content"})
 _VECTOR = re.compile(r"FLOAT\[(\d+)\]")
+_OURS = re.compile(r"(STRING|INT64|DOUBLE|BOOL|TIMESTAMP)(\[\])?|FLOAT\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +28,14 @@ class Tables:
     pairs: Mapping[str, frozenset[tuple[str, str]]]
     readable: Mapping[str, tuple[str, ...]]
     """The columns of a label without the vector and the content of a file, which only those get who ask for them."""
+    odd: frozenset[str] = frozenset()
+    """Tables with a column whose name would need quoting, or whose type is none of graphmill's: somebody added it."""
 
     @classmethod
     def read(cls, run: "Callable[[str], Rows]") -> "Tables":
         kinds: dict[str, str] = _pairs(run(cypher.load(DIALECT, "tables")))
-        columns = {name: _pairs(run(cypher.render(DIALECT, "columns", label=name))) for name in kinds}
+        described = {name: run(cypher.render(DIALECT, "columns", label=name)) for name in kinds}
+        columns = {name: _pairs(rows) for name, rows in described.items()}
         relations = [name for name, kind in kinds.items() if kind == "REL"]
         return cls(
             nodes={name: columns[name] for name, kind in kinds.items() if kind == "NODE"},
@@ -41,6 +45,7 @@ class Tables:
                 name: frozenset((row[0], row[1]) for row in run(cypher.render(DIALECT, "connections", type=name)))
                 for name in relations
             },
+            odd=frozenset(name for name, rows in described.items() if any(_is_odd(*row[:2]) for row in rows)),
         )
 
     @property
@@ -71,6 +76,23 @@ class Tables:
 def _pairs(rows: Rows) -> dict[str, str]:
     """Names to kinds; a name that would need quoting is somebody else's, and left alone."""
     return {row[0]: row[1] for row in rows if cypher.is_identifier(row[0])}
+
+
+def _is_odd(name: str, kind: str) -> bool:
+    return not cypher.is_identifier(name) or not _OURS.fullmatch(kind)
+
+
+def typed(table: Any, types: Mapping[str, str]) -> Any:
+    """The same table in the types of the columns that it goes to."""
+    import pyarrow
+
+    arrays = {}
+    for name in table.column_names:
+        try:
+            arrays[name] = table[name].cast(arrow_type(pyarrow, types[name]))
+        except pyarrow.ArrowException as error:
+            raise Misuse(f"{name.removeprefix('v_')} takes values of type {types[name]}: {error}") from error
+    return pyarrow.table(arrays)
 
 
 def arrow(columns: Mapping[str, Sequence[Value]], types: Mapping[str, str]) -> Any:

@@ -205,6 +205,17 @@ class Engine:
                 if session.broken:
                     session.close()
 
+    def columns(self, text: str, parameters: Mapping[str, Value], *, rows: int) -> Any:
+        """The answer to a question of ours as a table of columns, of about so many rows."""
+        with self._gate.reading():
+            session = self._reading()
+            session.set_timeout(self.deadline)
+            try:
+                return session.answer(text, parameters).get_as_arrow(rows)
+            finally:
+                if session.broken:
+                    session.close()
+
     @contextmanager
     def _read_only(self, timeout: float) -> Iterator[Session]:
         """On a thread of its own connection, in the engine's read-only mode."""

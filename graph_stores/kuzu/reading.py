@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import cypher
 from graph_stores.kuzu.columns import plain, restored
@@ -22,14 +23,15 @@ from graph_stores.model import (
     StateCount,
     Value,
 )
+from graph_stores.pages import EdgePage, NodePage, whole
 
 # For nodes that were made by hand and lack their bookkeeping.
 _LONG_AGO = datetime(1970, 1, 1)  # noqa: DTZ001 as the engine has it
 _PAGE = 10_000
 _ERRORS_SHOWN = 20
 _FAILED = "error"
-NodePage = tuple[str, int]
-EdgePage = tuple[str, str, str, int]
+Ends = tuple[str, str, str]
+"""Of edges: their type, and the labels of source and target."""
 
 
 class Reading:
@@ -116,29 +118,21 @@ class Reading:
         ]
         return Progress(counts=counts, errors=top, in_flight=in_flight, stuck=stuck, finished=recent)
 
-    def node_pages(self) -> list[NodePage]:
-        """Pages by place in the table: a place never changes, so a page costs no sorting and no memory."""
-        return [(label, start) for label in self._engine.tables.labels for start in self._starts(label)]
+    def labels(self) -> list[str]:
+        return self._engine.tables.labels
 
-    def exported_nodes(self, page: NodePage) -> list[ExportedNode]:
-        label, start = page
-        rows = self._run("export_nodes", {"first": start, "beyond": start + _PAGE}, label=label)
-        nodes = [restored(row[0]) for row in rows]
+    def ends(self) -> list[Ends]:
+        """Each type of edge with the labels that it goes between."""
+        pairs = self._engine.tables.pairs
+        return [(kind, *ends) for kind in sorted(pairs) for ends in sorted(pairs[kind])]
+
+    def _exported_nodes(self, label: str, places: Mapping[str, int]) -> list[ExportedNode]:
+        nodes = [restored(row[0]) for row in self._run("export_nodes", places, label=label)]
         return [ExportedNode(label=node.pop("_label"), properties=node) for node in nodes]
 
-    def edge_pages(self) -> list[EdgePage]:
-        return [
-            (kind, source, target, start)
-            for kind, pairs in sorted(self._engine.tables.pairs.items())
-            for source, target in sorted(pairs)
-            for start in self._starts(source)
-        ]
-
-    def exported_edges(self, page: EdgePage) -> list[ExportedEdge]:
-        kind, source, target, start = page
-        rows = self._run(
-            "export_edges", {"first": start, "beyond": start + _PAGE}, type=kind, source=source, target=target
-        )
+    def _exported_edges(self, ends: Ends, places: Mapping[str, int]) -> list[ExportedEdge]:
+        kind, source, target = ends
+        rows = self._run("export_edges", places, type=kind, source=source, target=target)
         return [
             ExportedEdge(
                 type=kind,
@@ -149,9 +143,36 @@ class Reading:
             for row in rows
         ]
 
-    def _starts(self, label: str) -> range:
+    def places(self, label: str) -> int:
+        """One more than the last place in a table that a node of the label has."""
         last = self._run("last_offset", {}, project=False, label=label)[0][0]
-        return range(0) if last is None else range(0, int(last) + 1, _PAGE)
+        return 0 if last is None else int(last) + 1
+
+    def node_columns(self, label: str, first: int, beyond: int) -> list[NodePage]:
+        """The nodes in some places of a table."""
+        tables, places = self._engine.tables, {"first": first, "beyond": beyond}
+        if label in tables.odd:
+            return NodePage.of(self._exported_nodes(label, places))
+        table = self._columns("export_node_columns", places, tuple(tables.nodes[label]), label=label)
+        return [NodePage(label=label, table=table)] if table.num_rows else []
+
+    def edge_columns(self, ends: Ends, first: int, beyond: int) -> list[EdgePage]:
+        """The edges of one type from nodes in some places of a table to nodes of a label."""
+        (kind, source, target), places = ends, {"first": first, "beyond": beyond}
+        tables = self._engine.tables
+        if kind in tables.odd:
+            return EdgePage.of(self._exported_edges(ends, places))
+        names = {"type": kind, "source": source, "target": target}
+        table = self._columns("export_edge_columns", places, tuple(tables.edges[kind]), **names)
+        return [EdgePage(**names, table=table)] if table.num_rows else []
+
+    def _columns(self, name: str, parameters: Mapping[str, Value], columns: tuple[str, ...], **names: str) -> Any:
+        text = cypher.render(DIALECT, name, columns=columns, **names)
+        try:
+            answer = self._engine.columns(text, {"project": self._project, **parameters}, rows=_PAGE)
+        except RuntimeError as error:
+            raise translate(error, f"the query {name} failed") from error
+        return whole(answer)
 
     def _nodes_of(self, label: str, select: Select, after: str) -> list[NodeRow]:
         parameters = {

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 
 import cypher
 from graph_stores.errors import MissingNode
-from graph_stores.kuzu.columns import arrow, restored
+from graph_stores.kuzu.columns import arrow, restored, typed
 from graph_stores.kuzu.edges import Edges
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.errors import translate
 from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.kuzu.statements import Statements, by, prefixed, prefixed_types
 from graph_stores.model import Edge, ExportedEdge, ExportedNode, Value
+from graph_stores.pages import SOURCE, TARGET, EdgePage, NodePage, Page, named
 
 _KEY = {"uuid": "STRING"}
+_ENDS = {SOURCE: "STRING", TARGET: "STRING"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,13 @@ class Restoring:
             created = [node for label, same in by(nodes, _label).items() for node in writing.nodes(label, same, new)]
             writing.edges(edges, new)
         self.engine.count_rows(Counter(map(_label, created)))
+
+    def restore_page(self, page: Page) -> None:
+        """In one transaction; nothing of it is looked for."""
+        with self.engine.transaction("what was exported could not be written") as session:
+            self._writing(session).page(page)
+        if isinstance(page, NodePage):
+            self.engine.count_rows({page.label: len(page)})
 
     def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
         self.engine.tables.node(label)
@@ -84,6 +93,31 @@ class _Writing(Statements):
         if not new:
             written = [replace(edge, properties={**self._nothing(edge.type), **edge.properties}) for edge in written]
         Edges(statements=self, new={edge.source for edge in written} if new else set()).write(written)
+
+    def page(self, page: Page) -> None:
+        if isinstance(page, NodePage):
+            self._create_page(page)
+        elif any(self.prefers_keys(label, len(page)) for label in (page.source, page.target)):
+            self.edges(page.edges(), new=True)
+        else:
+            self._create_edges(page)
+
+    def _create_page(self, page: NodePage) -> None:
+        names = tuple(page.table.column_names)
+        types = prefixed_types(self.tables.node(page.label, names), names)
+        text = cypher.render(DIALECT, "restore", names, label=page.label)
+        self.session.run(text, {"rows": typed(page.table.rename_columns(named(names)), types)})
+
+    def _create_edges(self, page: EdgePage) -> None:
+        ends = {"type": page.type, "source": page.source, "target": page.target}
+        types = self.tables.edge(page.type, page.source, page.target, page.names)
+        text = cypher.render(DIALECT, "edge_create", page.names, **ends)
+        rows = typed(page.table, {**_ENDS, **prefixed_types(types, page.names)})
+        [[done]] = self.session.run(text, {"rows": rows, "project": self.project})
+        if done < len(page):
+            for label, uuids in ((page.source, page.table[SOURCE]), (page.target, page.table[TARGET])):
+                wanted = uuids.unique().to_pylist()
+                self.refuse_missing(label, wanted, {row[0] for row in self.found(label, wanted)})
 
     def _there(self, label: str, uuids: list[str]) -> set[str]:
         if self.prefers_keys(label, len(uuids)):

@@ -35,6 +35,7 @@ from graph_stores.model import (
     Value,
     VectorSpace,
 )
+from graph_stores.pages import EdgePage, NodePage, Page
 from graph_stores.protocol import Listener, SchemaStatus
 
 Own = Callable[[Callable[[], None]], Awaitable[EmbeddedStore]]
@@ -138,6 +139,12 @@ class SharedStore:
     def export_edges(self) -> AsyncIterator[ExportedEdge]:
         _refuse("export_edges")
 
+    def node_pages(self) -> AsyncIterator[NodePage]:
+        _refuse("node_pages")
+
+    def edge_pages(self) -> AsyncIterator[EdgePage]:
+        _refuse("edge_pages")
+
     async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
         _refuse("exported")
 
@@ -145,6 +152,9 @@ class SharedStore:
         self, nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge] = (), *, new: bool = False
     ) -> None:
         _refuse("restore")
+
+    async def restore_page(self, page: Page) -> None:
+        _refuse("restore_page")
 
     async def note(self, name: str) -> str | None:
         _refuse("note")

@@ -7,6 +7,7 @@ finished, and the frontier is changed on the writing thread, so a deadline that 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from typing import Self, TypeVar
 
 from graph_stores.errors import (
@@ -45,11 +46,13 @@ from graph_stores.model import (
     Value,
     VectorSpace,
 )
+from graph_stores.pages import EdgePage, Fitting, NodePage, Page
 from graph_stores.protocol import Capabilities, Listener, SchemaStatus
 from graph_stores.questions import Question
 from graph_stores.values import check_batch
 
 T = TypeVar("T")
+P = TypeVar("P", NodePage, EdgePage)
 
 CAPABILITIES = Capabilities(many_processes=False, vector_index=False)
 
@@ -220,14 +223,36 @@ class EmbeddedStore:
         return await self._write(lambda: self._write_query(text, parameters, seconds), deadline=seconds + 1.0)
 
     async def export_nodes(self) -> AsyncIterator[ExportedNode]:
-        for page in await self._read(self._reads.node_pages):
-            for node in await self._read(lambda page=page: self._reads.exported_nodes(page)):  # type: ignore[misc]
+        async for page in self.node_pages():
+            for node in page.nodes():
                 yield node
 
     async def export_edges(self) -> AsyncIterator[ExportedEdge]:
-        for page in await self._read(self._reads.edge_pages):
-            for edge in await self._read(lambda page=page: self._reads.exported_edges(page)):  # type: ignore[misc]
+        async for page in self.edge_pages():
+            for edge in page.edges():
                 yield edge
+
+    async def node_pages(self) -> AsyncIterator[NodePage]:
+        for label in self._reads.labels():
+            async for page in self._in_places(label, partial(self._reads.node_columns, label)):
+                yield page
+
+    async def edge_pages(self) -> AsyncIterator[EdgePage]:
+        for ends in self._reads.ends():
+            async for page in self._in_places(ends[1], partial(self._reads.edge_columns, ends)):
+                yield page
+
+    async def _in_places(self, label: str, read: Callable[[int, int], Sequence[P]]) -> AsyncIterator[P]:
+        """By place in the table: a place never changes, so a page costs no sorting and no memory."""
+        first, fitting = 0, Fitting()
+        places = await self._read(lambda: self._reads.places(label))
+        while first < places:
+            beyond = first + fitting.rows
+            pages = await self._read(partial(read, first, beyond))
+            for page in pages:
+                yield page
+            first = beyond
+            fitting.took(sum(page.size for page in pages))
 
     async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
         return await self._read(lambda: self._restoring.exported(label, uuids))
@@ -238,6 +263,16 @@ class EmbeddedStore:
         def work() -> None:
             try:
                 self._restoring.restore(nodes, edges, new=new)
+            finally:
+                self._frontier.forget()
+            self._commits._checkpoint_if_due()  # noqa: SLF001 it is one of us
+
+        await self._write(work)
+
+    async def restore_page(self, page: Page) -> None:
+        def work() -> None:
+            try:
+                self._restoring.restore_page(page)
             finally:
                 self._frontier.forget()
             self._commits._checkpoint_if_due()  # noqa: SLF001 it is one of us

@@ -5,6 +5,7 @@ Whatever is written may be written again, so that no commit needs a marker.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from neo4j import AsyncManagedTransaction
 
@@ -16,6 +17,7 @@ from graph_stores.neo4j.plan import by
 from graph_stores.neo4j.schema import Schema
 from graph_stores.neo4j.spaces import Spaces
 from graph_stores.neo4j.values import plain_properties, sendable_key, sendable_properties, sendable_vector
+from graph_stores.pages import NodePage, Page
 from graph_stores.values import checked_name
 
 # Larger lists cost the server more memory and save nothing.
@@ -50,6 +52,15 @@ class Restoring:
 
         if statements:
             await self._connection.write(write)
+
+    async def restore_page(self, page: Page) -> None:
+        """In several transactions, where it is a large one."""
+        for start in range(0, len(page), _CHUNK):
+            part = replace(page, table=page.table.slice(start, _CHUNK))
+            if isinstance(part, NodePage):
+                await self.restore(part.nodes(), [], new=True)
+            else:
+                await self.restore([], part.edges(), new=True)
 
     async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
         self._schema.shape.check_labels([label])

@@ -32,6 +32,7 @@ from graph_stores.neo4j.schema import Schema
 from graph_stores.neo4j.search import Search
 from graph_stores.neo4j.spaces import Spaces
 from graph_stores.neo4j.values import plain, sendable
+from graph_stores.pages import EdgePage, NodePage, Page, portions
 from graph_stores.protocol import Capabilities, Listener, SchemaStatus
 from graph_stores.questions import Question
 from graph_stores.values import check_batch, checked_name
@@ -142,6 +143,16 @@ class Neo4jStore:
     def export_edges(self) -> AsyncIterator[ExportedEdge]:
         return self._reading.export_edges()
 
+    async def node_pages(self) -> AsyncIterator[NodePage]:
+        async for nodes in portions(self.export_nodes()):
+            for page in NodePage.of(nodes):
+                yield page
+
+    async def edge_pages(self) -> AsyncIterator[EdgePage]:
+        async for edges in portions(self.export_edges()):
+            for page in EdgePage.of(edges):
+                yield page
+
     async def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
         return await self._restoring.exported(label, uuids)
 
@@ -149,6 +160,9 @@ class Neo4jStore:
         self, nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge] = (), *, new: bool = False
     ) -> None:
         await self._restoring.restore(nodes, edges, new=new)
+
+    async def restore_page(self, page: Page) -> None:
+        await self._restoring.restore_page(page)
 
     async def note(self, name: str) -> str | None:
         return await self._restoring.note(name)

@@ -4,18 +4,14 @@ Each node and edge has a digest of everything that it holds; a checksum is their
 precision, which is what every engine keeps of them.
 """
 
-import json
-from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
-from graph_stores.model import ExportedEdge, ExportedNode, Value
+from graph_stores.pages import NodePage, Page
 
-VECTOR = "embedding"
 _BYTES = 16
 _MODULUS = 1 << (8 * _BYTES)
 
@@ -27,9 +23,10 @@ class Checksum:
     count: int = 0
     total: int = 0
 
-    def add(self, content: bytes) -> None:
-        self.count += 1
-        self.total = (self.total + int.from_bytes(blake2b(content, digest_size=_BYTES).digest())) % _MODULUS
+    def add(self, contents: Iterable[bytes]) -> None:
+        digests = [blake2b(each, digest_size=_BYTES).digest() for each in contents]
+        self.count += len(digests)
+        self.total = (self.total + sum(map(int.from_bytes, digests))) % _MODULUS
 
     def document(self) -> dict[str, Any]:
         return {"count": self.count, "checksum": f"{self.total:0{2 * _BYTES}x}"}
@@ -42,16 +39,9 @@ class Checksums:
     nodes: defaultdict[str, Checksum] = field(default_factory=lambda: defaultdict(Checksum))
     edges: defaultdict[str, Checksum] = field(default_factory=lambda: defaultdict(Checksum))
 
-    def add_node(self, node: ExportedNode) -> int:
-        """Returns how much there is in it, in bytes."""
-        content = content_of_node(node)
-        self.nodes[node.label].add(content)
-        return len(content)
-
-    def add_edge(self, edge: ExportedEdge) -> int:
-        content = content_of_edge(edge)
-        self.edges[edge.type].add(content)
-        return len(content)
+    def add(self, page: Page) -> None:
+        checksum = self.nodes[page.label] if isinstance(page, NodePage) else self.edges[page.type]
+        checksum.add(page.contents())
 
     def differences(self, found: "Checksums") -> list[str]:
         """What is other in the one that was found, a phrase for each label and type."""
@@ -68,28 +58,3 @@ def _difference(name: str, wanted: Checksum, found: Checksum) -> str:
     if wanted.count != found.count:
         return f"{found.count:,} {name} instead of {wanted.count:,}"
     return f"{name} with other content"
-
-
-def content_of_node(node: ExportedNode) -> bytes:
-    """Everything that a node holds, in one form."""
-    rest = {name: value for name, value in node.properties.items() if value is not None and name != VECTOR}
-    vector: Sequence[float] = node.properties.get(VECTOR) or ()
-    return _text([node.label, rest]) + array("f", vector).tobytes()
-
-
-def content_of_edge(edge: ExportedEdge) -> bytes:
-    properties: Mapping[str, Value] = {name: value for name, value in edge.properties.items() if value is not None}
-    return _text(
-        [edge.type, edge.source.label, edge.source.uuid, edge.target.label, edge.target.uuid, properties],
-    )
-
-
-def _text(value: Any) -> bytes:  # Any: what json takes
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_moment).encode()
-
-
-def _moment(value: object) -> dict[str, str]:
-    # A dict, so that no text can be taken for a time.
-    if isinstance(value, datetime):
-        return {"$": value.astimezone(UTC).isoformat(timespec="microseconds")}
-    raise TypeError(f"a value of type {type(value).__name__} has no place in a graph")

@@ -7,16 +7,16 @@ else's. Whatever is there already is compared and only what differs is written: 
 import asyncio
 import json
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from graph_stores import path_of
 from graph_stores.errors import GraphmillError, Misuse
-from graph_stores.model import ExportedEdge, ExportedNode, StateCount, VectorSpace
+from graph_stores.model import StateCount, VectorSpace
+from graph_stores.pages import EdgePage, NodePage, Page
 from graph_stores.protocol import Store
-from orchestrator.copying.checksums import Checksums, content_of_node
+from orchestrator.copying.checksums import Checksums
 from orchestrator.copying.idle import check_idle
 from orchestrator.copying.keys import Keys
 from orchestrator.copying.origin import Ending, Kind
@@ -24,7 +24,6 @@ from orchestrator.copying.reading import Origin, Source
 from orchestrator.workers import LABEL as WORKER
 
 _NOTE = "copy"
-_PAGE = 5000
 
 
 class TargetNotEmpty(Misuse):
@@ -158,8 +157,7 @@ class Copy:
                     if self.merge:
                         await asyncio.to_thread(keys.add, content)
                     if write:
-                        await self.target.restore([], content, new=not occupied)
-                        self.begun.written_edges += len(content)
+                        await self._write_edges(content, new=not occupied)
                     self.begun.edges += len(content)
                 case Kind.END:
                     ending: Ending = content
@@ -181,51 +179,47 @@ class Copy:
             await _Note(source=_name(self.origin.url), finished=False, merge=occupied and self.merge).leave(self.target)
         return beginning.space
 
-    async def _write_nodes(self, nodes: Sequence[ExportedNode], *, new: bool) -> None:
-        by_label: dict[str, list[ExportedNode]] = defaultdict(list)
-        for node in nodes:
-            by_label[node.label].append(node)
-        for label, same in by_label.items():
-            there: dict[str, bytes] = {}
-            if not new:
-                found = await self.target.exported(label, [node.properties["uuid"] for node in same])
-                there = {node.properties["uuid"]: content_of_node(node) for node in found}
-            absent = [node for node in same if node.properties["uuid"] not in there]
-            changed = [
-                node
-                for node in same
-                if (before := there.get(node.properties["uuid"])) is not None and before != content_of_node(node)
-            ]
-            if absent:
-                await self.target.restore(absent, new=True)
-            if changed:
-                await self.target.restore(changed)
-            self.begun.written_nodes += len(absent) + len(changed)
+    async def _write_nodes(self, page: NodePage, *, new: bool) -> None:
+        if new:
+            await self.target.restore_page(page)
+            self.begun.written_nodes += len(page)
+            return
+        there = await self._contents_there(page)
+        absent = page.only([uuid not in there for uuid in page.uuids])
+        wanted = zip(page.uuids, page.contents(), strict=True)
+        changed = page.only([there.get(uuid, content) != content for uuid, content in wanted])
+        if len(absent):
+            await self.target.restore_page(absent)
+        if len(changed):
+            await self.target.restore(changed.nodes())
+        self.begun.written_nodes += len(absent) + len(changed)
+
+    async def _contents_there(self, page: NodePage) -> dict[str, bytes]:
+        found = NodePage.of(await self.target.exported(page.label, page.uuids))
+        return {uuid: content for each in found for uuid, content in zip(each.uuids, each.contents(), strict=True)}
+
+    async def _write_edges(self, page: EdgePage, *, new: bool) -> None:
+        if new:
+            await self.target.restore_page(page)
+        else:
+            await self.target.restore([], page.edges())
+        self.begun.written_edges += len(page)
 
     async def _found(self, keys: Keys | None) -> Checksums:
         """What is in the target now; where it held more before, only of what was copied."""
         checksums = Checksums()
-        portion: list[ExportedNode] = []
-        async for node in self.target.export_nodes():
-            if node.label != WORKER:
-                portion.append(node)
-            if len(portion) >= _PAGE:
-                self._add(portion, checksums.add_node, keys)
-                portion = []
-        self._add(portion, checksums.add_node, keys)
-        some: list[ExportedEdge] = []
-        async for edge in self.target.export_edges():
-            some.append(edge)
-            if len(some) >= _PAGE:
-                self._add(some, checksums.add_edge, keys)
-                some = []
-        self._add(some, checksums.add_edge, keys)
+        async for nodes in self.target.node_pages():
+            if nodes.label != WORKER:
+                self._add(nodes, checksums, keys)
+        async for edges in self.target.edge_pages():
+            self._add(edges, checksums, keys)
         return checksums
 
-    def _add(self, items: list[Any], add: Callable[[Any], int], keys: Keys | None) -> None:
-        for each in keys.known(items) if keys else items:
-            add(each)
-        self.begun.compared += len(items)
+    def _add(self, page: Page, checksums: Checksums, keys: Keys | None) -> None:
+        brought = keys.known(page) if keys else page
+        if len(brought):
+            checksums.add(brought)
+        self.begun.compared += len(page)
 
     async def _finish(self, space: VectorSpace | None) -> None:
         if space and self.target.capabilities.vector_index:

@@ -11,26 +11,22 @@ import pickle
 import signal
 import sys
 import threading
-from array import array
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from struct import Struct
 from typing import IO, Any
 
 from graph_stores import Credentials, open_store
 from graph_stores.errors import GraphmillError, PermanentStoreError, StoreOwned
-from graph_stores.model import ExportedEdge, ExportedNode, VectorSpace
+from graph_stores.model import VectorSpace
 from graph_stores.protocol import Store
-from orchestrator.copying.checksums import VECTOR, Checksums
+from orchestrator.copying.checksums import Checksums
 from orchestrator.copying.idle import check_idle
-from orchestrator.moves import is_in_hand, left_alone
+from orchestrator.moves import all_left_alone
 from orchestrator.workers import LABEL as WORKER
 
 LENGTH = Struct(">Q")
 DEADLINE = 600.0
-# What is in memory at once, in the pipe and on either side of it.
-_MOST_ROWS, _MOST_BYTES = 5000, 8 << 20
 # A reader whose parent was killed may still be letting go of the graph.
 _PATIENCE, _LOOK = 10.0, 0.05
 _NAMED = 10
@@ -126,15 +122,17 @@ async def _read(store: Store, out: IO[bytes]) -> None:
         raise await _nothing_there(store)
     _send(out, Kind.BEGIN, Beginning(space=await store.vector_space(), nodes=nodes))
     checksums, in_hand = Checksums(), 0
-    nodes_out, edges_out = _Portions(out, Kind.NODES), _Portions(out, Kind.EDGES)
-    async for node in _nodes(store):
-        in_hand += is_in_hand(node.properties)
-        left = replace(node, properties=left_alone(node.label, node.properties))
-        nodes_out.add(_packed(left), checksums.add_node(left))
-    nodes_out.send()
-    async for edge in store.export_edges():
-        edges_out.add(edge, checksums.add_edge(edge))
-    edges_out.send()
+    async for whole in store.node_pages():
+        # All but who worked on that graph, which says nothing about the other one.
+        if whole.label != WORKER:
+            pages, held = all_left_alone(whole)
+            in_hand += held
+            for page in pages:
+                checksums.add(page)
+                _send(out, Kind.NODES, page)
+    async for edges in store.edge_pages():
+        checksums.add(edges)
+        _send(out, Kind.EDGES, edges)
     await check_idle(store)
     _send(out, Kind.END, Ending(checksums=checksums, in_hand=in_hand))
 
@@ -148,40 +146,6 @@ async def _nothing_there(store: Store) -> NothingToCopy:
         + (f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""),
         hint="say which one is to be copied: graphmill --project NAME copy FROM TO",
     )
-
-
-class _Portions:
-    """Collects what is to be sent together: bounded by number and by size."""
-
-    def __init__(self, out: IO[bytes], kind: Kind) -> None:
-        self._out = out
-        self._kind = kind
-        self._items: list[ExportedNode | ExportedEdge] = []
-        self._size = 0
-
-    def add(self, item: ExportedNode | ExportedEdge, size: int) -> None:
-        self._items.append(item)
-        self._size += size
-        if len(self._items) >= _MOST_ROWS or self._size > _MOST_BYTES:
-            self.send()
-
-    def send(self) -> None:
-        if self._items:
-            _send(self._out, self._kind, self._items)
-        self._items, self._size = [], 0
-
-
-async def _nodes(store: Store) -> AsyncIterator[ExportedNode]:
-    """All but who worked on that graph, which says nothing about the other one."""
-    async for node in store.export_nodes():
-        if node.label != WORKER:
-            yield node
-
-
-def _packed(node: ExportedNode) -> ExportedNode:
-    if VECTOR not in node.properties:
-        return node
-    return replace(node, properties={**node.properties, VECTOR: array("f", node.properties[VECTOR])})
 
 
 def _send(out: IO[bytes], kind: Kind, content: object) -> None:

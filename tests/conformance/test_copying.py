@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from graph_stores.errors import GraphmillError
 from graph_stores.model import Batch, ExportedEdge, ExportedNode, Vector
+from graph_stores.pages import EdgePage, NodePage, Page
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.copying.checksums import Checksums
@@ -53,10 +55,9 @@ async def copied_as_it_is(source: Place, target: Store, **options: Any) -> Copie
 
 def sums(nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge]) -> Checksums:
     checksums = Checksums()
-    for node in nodes:
-        checksums.add_node(node)
-    for edge in edges:
-        checksums.add_edge(edge)
+    pages: list[Page] = [*NodePage.of(nodes), *EdgePage.of(edges)]
+    for page in pages:
+        checksums.add(page)
     return checksums
 
 
@@ -204,12 +205,12 @@ async def test_a_copy_that_broke_off_goes_on_and_writes_only_what_is_missing_or_
 ) -> None:
     await grown(beside)
 
-    async def breaks(real: Any, nodes: Any, edges: Any = (), **options: Any) -> None:
-        if edges:
+    async def breaks(real: Any, page: Page) -> None:
+        if isinstance(page, EdgePage):
             raise RuntimeError("the power is gone")
-        await real(nodes, edges, **options)
+        await real(page)
 
-    breaking, _ = wrapped(store, restore=breaks)
+    breaking, _ = wrapped(store, restore_page=breaks)
     with pytest.raises(RuntimeError):
         await copied(beside, breaking)
     source = await beside.open()
@@ -243,7 +244,7 @@ async def test_a_target_that_was_worked_on_before_the_copy_was_finished_is_not_s
     async with registered(Worker(Lifecycle(store=store), []), stages=["parse"]):
         await write(store, nodes=[file("a", path="its own way")])
     before = await picture(store)
-    with pytest.raises(TargetNotEmpty, match="a copy of .* that was not finished, and was worked on since"):
+    with pytest.raises(TargetNotEmpty, match=r"a copy of .* that was not finished, and was worked on since"):
         await copied(beside, store)
     assert await picture(store) == before
     assert (await copied(beside, store, merge=True)).begun.written_nodes == 1
@@ -257,17 +258,18 @@ async def test_a_target_that_was_worked_on_before_the_copy_was_finished_is_not_s
 async def test_a_copy_that_is_not_the_same_is_told(store: Store, beside: Place, harm: str, told: str) -> None:
     await grown(beside)
 
-    async def harmful(real: Any, nodes: Any, edges: Any = (), **options: Any) -> None:
-        match harm:
-            case "lost":
-                nodes = [node for node in nodes if node.properties["uuid"] != "c"]
-            case "changed":
-                nodes = [replace(node, properties={**node.properties, "_depth": 7}) for node in nodes]
-            case "unlinked":
-                edges = ()
-        await real(nodes, edges, **options)
+    async def harmful(real: Any, page: Page) -> None:
+        match harm, page:
+            case "lost", NodePage():
+                page = page.only([uuid != "c" for uuid in page.uuids])
+            case "changed", NodePage():
+                deeper = [replace(each, properties={**each.properties, "_depth": 7}) for each in page.nodes()]
+                [page] = NodePage.of(deeper)
+            case "unlinked", EdgePage():
+                return
+        await real(page)
 
-    broken, _ = wrapped(store, restore=harmful)
+    broken, _ = wrapped(store, restore_page=harmful)
     with pytest.raises(CopyDiffers, match=told):
         await copied(beside, broken)
 
@@ -279,6 +281,7 @@ async def test_a_job_that_runs_on_the_server_is_told(store: Store, place: Place,
     async with registered(Worker(lifecycle, []), stages=["parse"]):
         with pytest.raises(JobRuns, match="at work on project"):
             await copied_as_it_is(place, other)
+        await write(other, nodes=[file("a")])
         with pytest.raises(JobRuns, match="at work on project"):
             await copied(beside, store)
 
@@ -302,3 +305,36 @@ async def test_what_the_schema_of_the_target_does_not_have_is_told_by_name(store
         await store.restore([odd], new=True)
     await store.commit(Batch(nodes=[file("b")]))
     assert {key[1] for key in (await picture(store))[0]} == {"b"}
+
+
+@HERE
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [("`my colour` STRING", "File has no property my colour"), ("born DATE", "born of File is of type date")],
+)
+async def test_a_column_that_somebody_added_is_told_and_never_left_out(
+    store: Store, beside: Place, column: str, told: str
+) -> None:
+    source = await grown(beside)
+    name, kind = column.rsplit(" ", 1)
+    await source.query(f"ALTER TABLE File ADD {column}", {}, write=True)
+    await source.query(f"MATCH (n:File) SET n.{name} = CAST('2026-01-01' AS {kind})", {}, write=True)
+    with pytest.raises(GraphmillError, match=told):
+        await copied(beside, store)
+
+
+def test_a_node_has_one_content_whatever_shares_a_page_with_it() -> None:
+    random = Random(3)
+    nodes = random_nodes("p", random, 6)
+    together = {
+        (page.label, uuid): content
+        for page in NodePage.of(nodes)
+        for uuid, content in zip(page.uuids, page.contents(), strict=True)
+    }
+    for node in nodes:
+        [alone] = NodePage.of([node])
+        assert alone.contents() == [together[node.label, node.properties["uuid"]]]
+    values = [True, 1, 1.0, "1", ["1"], [1], datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC), None]
+    rows = [ExportedNode(label="File", properties={"uuid": "a", "value": value}) for value in values]
+    contents = [content for page in NodePage.of(rows) for content in page.contents()]
+    assert len(set(contents)) == len(values)

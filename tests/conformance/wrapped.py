@@ -28,7 +28,7 @@ class Wrapped:
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self._real, name)
-        if not callable(real) or name.startswith("export"):
+        if not callable(real) or name.startswith("export") or name.endswith("_pages"):
             return real
 
         async def call(*arguments: Any, **options: Any) -> Any:
