@@ -15,6 +15,7 @@ from orchestrator.contents import EMBED_ANEW
 from orchestrator.paging import paged
 from orchestrator.runs.course import PLANNED_ANEW
 from orchestrator.states import AT_REST, OUTCOMES, WORKING, State, expansion_state
+from orchestrator.stray import STRAYS
 
 _PAGE = 10_000
 _SHOWN = 3
@@ -158,6 +159,7 @@ CHECKS = (
         hint=EMBED_ANEW,
         find=asking("unhashed"),
     ),
+    STRAYS,
     Check(
         name="unsettled",
         about="are ready although a part of them is not",

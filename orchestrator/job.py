@@ -32,6 +32,7 @@ from orchestrator.runs.steps import Consolidate, ReadPartitions, RunReader
 from orchestrator.settle import unsettle
 from orchestrator.stages import STAGES, does, is_nothing_waiting, is_over
 from orchestrator.states import EMBED, LINK, PARSE
+from orchestrator.stray import Waiting
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.expansion import Expansion
 from orchestrator.wikipedia.order import Order
@@ -132,6 +133,7 @@ class Job:
         self._reading = ReadPartitions(self._lifecycle, self._kinds)
         # Not before the job's own runs are begun: one that is gone on with is looked at anew.
         self._reading.may_begin = not plan.reads
+        self._waiting = Waiting(self._lifecycle, say)
         self._begun: list[Run] = []
         self._joined: list[Run] = []
         self._look_at = 0.0
@@ -320,6 +322,14 @@ class Job:
                 return
             if self._files.away and not for_ever:
                 await through_outages(self._give_up_on_other_machines, self._say)
+            looking = partial(self._waiting.look, may_end=self._ends and not for_ever)
+            if await through_outages(looking, self._say):
+                self._worker.wake()
+
+    @property
+    def _ends(self) -> bool:
+        """Whether what it leaves undone nobody will do."""
+        return self._plan.stages == frozenset(STAGES)
 
     async def _give_up_on_other_machines(self) -> None:
         if error := await stranded(self._store):

@@ -20,6 +20,7 @@ from orchestrator.moves import left_alone, new_node, put, shown_right, transitio
 from orchestrator.removal import rows_of
 from orchestrator.settle import unsettle
 from orchestrator.states import ErrorClass, ErrorType, State
+from orchestrator.stray import send_on
 from orchestrator.tally import Tally
 from pipelines.files.identity import directory_uuid, file_uuid
 from pipelines.wikipedia.identity import article_uuid, category_uuid
@@ -119,6 +120,13 @@ async def _remove_pieces(store: Store, found: Sequence[Example]) -> None:
     texts = [whole for each in found for whole in await _wholes(store, each.ref)]
     await Lifecycle(store=store).delete([each.ref for each in found])
     await _send_to_be_embedded(store, texts)
+
+
+async def _send_on(store: Store, found: Sequence[Example]) -> str:
+    pieces = [each for each in found if each.label == "Chunk"]
+    await _remove_pieces(store, pieces)
+    await send_on(Lifecycle(store=store), [each for each in found if each.label != "Chunk"])
+    return "sent on to where the work on them goes on"
 
 
 async def _wait_for_parts(store: Store, _: Sequence[Example]) -> str:
@@ -272,6 +280,7 @@ MENDERS: Mapping[str, Mend] = {
     "odd-vector": _embed_again,
     "stale-vector": _read_sources_again,
     "lost-piece": _cut_again,
+    "stray": _send_on,
     "unsettled": _wait_for_parts,
     "twin": _remove_twins,
     "expansion-state": _show_right,

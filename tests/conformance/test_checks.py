@@ -156,9 +156,17 @@ class Damage:
         await store.query(self.statement, used, write=True)
 
 
-def change(label: str, change: str, *, check: str, number: int = 1, seen: tuple[str, int] | None = None) -> Damage:
+def change(
+    label: str,
+    change: str,
+    *,
+    check: str,
+    number: int = 1,
+    seen: tuple[str, int] | None = None,
+    also: tuple[str, str, int] | None = None,
+) -> Damage:
     statement = f"MATCH (n:{label}) WHERE n.uuid = $uuid SET {change}"
-    return Damage(label=label, number=number, statement=statement, check=check, seen=seen)
+    return Damage(label=label, number=number, statement=statement, check=check, seen=seen, also=also)
 
 
 def cut(label: str, pattern: str, *, check: str = "lone-part", also: tuple[str, str, int] | None = None) -> Damage:
@@ -206,7 +214,20 @@ DAMAGE = {
     "no hash": change("Section", "n._embeddingHash = NULL", check="missing-hash"),
     "a heading to do": change("MarkdownSection", "n._state = 'linked'", check="unsettled", seen=("File", 1)),
     "a text to do": change("TextSection", "n._state = 'linked'", check="unsettled", seen=("File", 2)),
-    "a scope to do": change("Scope", "n._state = 'parsed'", check="unsettled", seen=("File", 3)),
+    "a scope that nobody links": change("Scope", "n._state = 'parsed'", check="stray", also=("unsettled", "File", 3)),
+    "a heading that nobody parses": change(
+        "MarkdownSection", "n._state = 'pending'", check="stray", also=("unsettled", "File", 1)
+    ),
+    "a text that nobody links": change(
+        "TextSection", "n._state = 'parsed'", check="stray", also=("unsettled", "File", 2)
+    ),
+    "a section that nobody parses": change(
+        "Section", "n._state = 'pending'", check="stray", also=("unsettled", "Article", 1)
+    ),
+    "a piece that nobody embeds": change("Chunk", "n._state = 'linked'", check="stray"),
+    "a folder that nobody reads": change("Directory", "n._state = 'pending'", check="stray"),
+    "a category that nobody embeds": change("Category", "n._state = 'linked'", check="stray"),
+    "a scope to do": change("Scope", "n._state = 'linked'", check="unsettled", seen=("File", 3)),
     "a section to do": change("Section", "n._state = 'linked'", check="unsettled", seen=("Article", 1)),
     "a file twice": Damage(label="File", statement=TWIN_FILE, check="twin"),
     "a folder twice": double("Directory", "_state: 'skip', root: $name, path: '.'"),

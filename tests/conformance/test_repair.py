@@ -9,10 +9,12 @@ import pytest
 
 from graph_stores.model import Value
 from graph_stores.protocol import Store
+from orchestrator import stray
 from orchestrator.checks import CHECKS, problems
 from orchestrator.copying.idle import JobRuns
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.repair import MENDERS, repair
+from orchestrator.stray import NodesLeft
 from orchestrator.verifying import AT_WORK, Wanted, examine
 from orchestrator.worker import Worker
 from orchestrator.workers import registered
@@ -76,6 +78,13 @@ DAMAGE: Mapping[str, list[str]] = {
     "lost-piece": [
         "MATCH (n:MarkdownSection) WHERE n.projectId = $project AND n.name = 'The longer' SET n._chunks = 1",
     ],
+    "stray": [
+        f"{section(15)} SET n._state = 'pending'",
+        f"{section(16)} SET n._state = 'parsed'",
+        "MATCH (n:Scope) WHERE n.projectId = $project AND n.name = 'stop' SET n._state = 'pending'",
+        "MATCH (n:Directory) WHERE n.projectId = $project AND n.path = 'sub2' SET n._state = 'pending'",
+        "MATCH (n:Chunk) WHERE n.projectId = $project AND n.name = 'The longest (1)' SET n._state = 'pending'",
+    ],
     "unsettled": [f"{section(12)} SET n._state = 'linked'"],
     "twin": [
         made("File", "name: 'p13.md', _state: 'skip', root: 'notes', path: 'sub1/p13.md'"),
@@ -111,7 +120,7 @@ DAMAGE: Mapping[str, list[str]] = {
 
 
 async def harm(store: Store, statement: str) -> None:
-    wikis = (await store.ask("wikis")).rows
+    wikis = (await store.ask("wikis")).rows or [("", "")]
     given: dict[str, Value] = {
         "project": store.project,
         "zero": [0.0] * 256,
@@ -255,3 +264,31 @@ async def test_nothing_is_mended_while_a_job_runs(store: Store) -> None:
         assert AT_WORK in (await examine(store, Wanted())).notes
         with pytest.raises(JobRuns):
             await repair(store, CHECKS)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_job_ends_where_a_text_waits_for_what_is_over_for_its_file(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quicken(monkeypatch, tmp_path / "cache")
+    monkeypatch.setattr(stray, "_LOOK", 0.05)
+    monkeypatch.setattr(stray, "_SURE", 0.2)
+    folder = Folder(tmp_path / "notes")
+    for number in range(3):
+        folder.write(f"sub/p{number:02}.md", f"# Page {number:02}\n\nAbout nothing but number {number}.\n")
+    mill = Mill(store=store, roots=[folder])
+    await mill.run()
+    before = await picture(store)
+    await harm(store, f"{section(0)} SET n._state = 'pending'")
+    await harm(store, f"{section(1)} SET n._state = 'parsed'")
+    await harm(store, f"{page(1)} SET n._state = 'linked'")
+    await harm(store, "MATCH (n:Directory) WHERE n.projectId = $project AND n.path = 'sub' SET n._state = 'pending'")
+    await mill.run()
+    assert differences(await picture(store), before) == []
+    await harm(store, f"{section(2)} SET n._state = 'embedding'")
+    if store.capabilities.many_processes:  # who owns the file knows that nobody has it in hands
+        with pytest.raises(NodesLeft, match="nobody will work on what is left: 1 MarkdownSection embedding"):
+            await mill.run()
+        await repair(store, CHECKS)
+    await mill.run()
+    assert differences(await picture(store), before) == []

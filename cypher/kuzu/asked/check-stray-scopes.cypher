@@ -1,0 +1,7 @@
+// Scopes that wait to be parsed or linked in a file that is past that.
+MATCH (w:File)<-[:DEFINED_IN]-(t:Scope)
+WHERE t.projectId = $project AND t.uuid > $after
+  AND ((t._state IN ['pending', 'parsed'] AND (w._state IN ['linked', 'embedding', 'ready', 'skip'] OR (w._state = 'error' AND w._errorType = 'embed')))
+    OR (t._state = 'pending' AND w._state = 'error'))
+RETURN t.uuid AS uuid, 'Scope' AS label, t._state AS found
+ORDER BY uuid LIMIT $limit

@@ -1,0 +1,7 @@
+// Sections that wait to be parsed or linked in an article that is past that.
+MATCH (w:Article)-[:HAS_SECTION]->(t:Section)
+WHERE t.projectId = $project AND t.uuid > $after
+  AND ((t._state IN ['pending', 'parsed'] AND (w._state IN ['linked', 'embedding', 'ready', 'skip'] OR (w._state = 'error' AND w._errorType = 'embed')))
+    OR (t._state = 'pending' AND w._state = 'error'))
+RETURN t.uuid AS uuid, 'Section' AS label, t._state AS found
+ORDER BY uuid LIMIT $limit

@@ -1,0 +1,7 @@
+// Texts that wait to be parsed or linked in a file that is past that.
+MATCH (w:File)-[:HAS_SECTION]->(t:MarkdownSection|TextSection)
+WHERE t.projectId = $project AND t.uuid > $after
+  AND ((t._state IN ['pending', 'parsed'] AND (w._state IN ['linked', 'embedding', 'ready', 'skip'] OR (w._state = 'error' AND w._errorType = 'embed')))
+    OR (t._state = 'pending' AND w._state = 'error'))
+RETURN t.uuid AS uuid, head(labels(t)) AS label, t._state AS found
+ORDER BY uuid LIMIT $limit
