@@ -7,7 +7,7 @@ from graph_stores.protocol import Store
 from orchestrator.checking import Check, Verdict
 from orchestrator.checks import CHECKS, verify
 from orchestrator.files.differences import FileDifferences
-from orchestrator.ledger.checks import LedgerDifferences
+from orchestrator.ledger.checks import UNREADABLE, LedgerDifferences
 from orchestrator.ledger.scribe import Scribe
 from orchestrator.repair import Mend, repair
 from orchestrator.wikipedia.differences import WikiDifferences
@@ -48,7 +48,9 @@ async def examine(
     if scribe and not busy:
         ledger = LedgerDifferences(scribe)
         checks += ledger.checks
-        menders |= {check.name: ledger.mend for check in ledger.checks}
+        menders |= {check.name: ledger.mend for check in ledger.checks if check.name != UNREADABLE}
+        if await ledger.why_unreadable():
+            store.listen(None)
     repaired = await repair(store, checks, menders) if wanted.repair else None
     verdict = await verify(store, checks)
     return replace(verdict, notes=[*notes, *files.notes], repaired=repaired)

@@ -1,5 +1,6 @@
 """The ledger beside a real graph: it says what the graph says, and what it could not hear it learns from the graph."""
 
+import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.states import ErrorClass
 from orchestrator.verifying import Wanted, examine
 from tests.conformance.examples import bring, claim, claim_one, files, ref, write
+from tests.conformance.place import HERE
 
 # A process of this machine that is not there any more.
 GONE = owner_name().rsplit(":", 2)[0].rsplit(":", 1)[0] + ":4194303:1:abcdef"
@@ -204,6 +206,27 @@ async def test_verify_finds_what_the_ledger_does_not_say_and_writes_it_down(
     store.listen(scribe)
     await LedgerDifferences(scribe).mend(store, problem.examples)
     assert await missing(store, folder) == []
+
+
+@HERE
+async def test_a_ledger_that_nobody_can_read_is_one_problem_and_the_rest_is_checked(
+    store: Store, lifecycle: Lifecycle, scribe: Scribe, folder: Path
+) -> None:
+    await write(store, nodes=files(3))
+    await store.query("MATCH (n:File) WHERE n.uuid = 'f00001' SET n._state = 'polished'", {}, write=True)
+    scribe.flush()
+    [segment] = folder.glob("*.jsonl")
+    header, *rest = segment.read_bytes().split(b"\n")
+    body = header[:-18].replace(b'{"ledger":1', b'{"ledger":2')
+    segment.write_bytes(b"\n".join([b'%b,"crc":"%08x"}' % (body, zlib.crc32(body)), *rest]))
+    before = segment.read_bytes()
+    for repair in (False, True):
+        found = (await examine(store, Wanted(files=False, repair=repair), scribe=scribe)).problems
+        [problem] = [each for each in found if each.check == "unreadable-ledger"]
+        assert (problem.count, problem.examples[0].uuid) == (1, str(folder))
+        assert "has format 2 of the ledger" in problem.examples[0].found
+        assert ("state" in {each.check for each in found}) is not repair
+    assert segment.read_bytes() == before
 
 
 async def test_a_claim_that_a_killed_process_could_not_write_down_is_known_from_what_came_after(
