@@ -14,6 +14,7 @@ from graph_stores.protocol import Store
 from orchestrator.runs.overview import Overview, current
 from orchestrator.stages import WORKED_ON
 from orchestrator.states import RECORDS, Stage, State
+from orchestrator.workers import LABEL as WORKER
 from orchestrator.workers import AtWork, read_workers
 
 WINDOW = 60.0
@@ -114,6 +115,9 @@ async def read_standing(store: Store, *, work: bool = True, rates: Rates | None 
     The rates are asked of it too, unless they are known otherwise.
     """
     progress = await store.progress(finished=[state.value for state in AT_REST], window=WINDOW)
+    # In a copy times are those of the other graph: where nobody works and nobody ever did, nothing was done lately.
+    if not progress.in_flight and not any(each.label == WORKER for each in progress.counts):
+        rates = {}
     if rates is None:
         rates = _rates(await store.ask("pace", {"seconds": int(WINDOW)}))
     standing = _standing(progress, rates, store=store.url, project=store.project)

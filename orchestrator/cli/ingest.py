@@ -44,9 +44,10 @@ def ingest(
     Only what is new or changed costs anything, and what is gone from a folder goes from the graph. Makes the graph if
     there is none. Without PATH: the roots of graphmill.toml. Stopped or killed, the same command goes on.
     """
+    from graph_stores import path_of
     from orchestrator.cli.running import run
     from orchestrator.cli.session import Session
-    from orchestrator.files.roots import Source
+    from orchestrator.files.roots import Source, refuse_graph_itself
     from orchestrator.job import Plan
 
     session = Session.begin(
@@ -60,6 +61,7 @@ def ingest(
     )
     settings = session.settings
     _check(settings.roots, name)
+    refuse_graph_itself(settings.roots, path_of(settings.store))
     plan = Plan(
         sources=[
             Source(

@@ -7,7 +7,7 @@ name of its own.
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,15 @@ async def read_roots(store: Store) -> dict[str, Root]:
     table = await store.ask("roots")
     roots = [_root(*row) for _, *row in table.rows if row[1]]
     return {root.name: root for root in roots}
+
+
+def refuse_graph_itself(paths: Iterable[Path], own: Path | None) -> None:
+    """A graph that is a file, and what lies beside it under its name, is nothing to be read into it."""
+    for path in paths:
+        place = path.expanduser().resolve()
+        parts = [place, *place.parents]
+        if own and any(each.parent == own.parent and f"{each.name}.".startswith(f"{own.name}.") for each in parts):
+            raise Misuse(f"{path} is the graph itself", hint="name the folder or file that is to be read into it")
 
 
 def resolve(source: Source, known: Mapping[str, Root]) -> Root:

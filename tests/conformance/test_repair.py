@@ -285,10 +285,10 @@ async def test_a_job_ends_where_a_text_waits_for_what_is_over_for_its_file(
     await harm(store, "MATCH (n:Directory) WHERE n.projectId = $project AND n.path = 'sub' SET n._state = 'pending'")
     await mill.run()
     assert differences(await picture(store), before) == []
-    await harm(store, f"{section(2)} SET n._state = 'embedding'")
-    if store.capabilities.many_processes:  # who owns the file knows that nobody has it in hands
-        with pytest.raises(NodesLeft, match="nobody will work on what is left: 1 MarkdownSection embedding"):
-            await mill.run()
-        await repair(store, CHECKS)
+    await harm(store, f"{section(2)} SET n._state = 'polished'")
+    await harm(store, f"{page(2)} SET n._state = 'linked'")
+    with pytest.raises(NodesLeft, match="what is left: 1 File linked, 1 MarkdownSection polished"):
+        await mill.run()
+    await repair(store, CHECKS)
     await mill.run()
     assert differences(await picture(store), before) == []

@@ -7,6 +7,8 @@ from orchestrator.failed import Filter, Kind
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.progress import WINDOW, read_standing
 from orchestrator.states import ErrorClass, ErrorType, State
+from orchestrator.worker import Worker
+from orchestrator.workers import registered
 from tests.conformance.examples import bring, claim, claim_one, file, files, node, ref
 from tests.conformance.place import Place
 
@@ -38,6 +40,10 @@ async def test_the_rates_are_known_right_after_a_restart(place: Place, store: St
     await bring(lifecycle, "File", states.PARSE, states.LINK, states.EMBED)
     await bring(lifecycle, "Scope", states.LINK, states.EMBED)
     await lifecycle.upsert([file("more")])
+    # Where nobody ever worked, as in a copy, the times are those of another graph.
+    assert (await read_standing(store)).rate == 0
+    async with registered(Worker(lifecycle, []), stages=["parse"]):
+        pass
     before = await read_standing(store)
     await store.close()
     after = await read_standing(await place.open())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from graph_stores.errors import Misuse
-from orchestrator.files.roots import Root, RootMissing, Source, resolve, this_host
+from orchestrator.files.roots import Root, RootMissing, Source, refuse_graph_itself, resolve, this_host
 from pipelines.files.walk import Rules
 
 
@@ -147,3 +147,12 @@ def test_that_content_is_stored_is_remembered_until_somebody_says_otherwise(tmp_
     assert resolve(Source(path=place), known(storing)).stores_content
     assert not resolve(Source(path=place, store_content=False), known(storing)).stores_content
     assert '"storeContent": true' in storing.node("project").properties["rules"]
+
+
+def test_the_graph_itself_is_no_root(tmp_path: Path) -> None:
+    own = tmp_path / "graph.kuzu"
+    for path in (own, tmp_path / "notes" / ".." / "graph.kuzu", tmp_path / "graph.kuzu.ledger" / "default"):
+        with pytest.raises(Misuse, match="is the graph itself"):
+            refuse_graph_itself([tmp_path / "notes", path], own)
+    refuse_graph_itself([tmp_path, tmp_path / "graph.kuzunotes", tmp_path / "graph"], own)
+    refuse_graph_itself([own], None)
