@@ -38,12 +38,13 @@ def copy(options: GlobalOptions, source: str, target: str, merge: bool) -> int:
 def _told(copied: "Copied") -> list[str]:
     from orchestrator.cli.text import printable
 
-    nodes = sum(each.count for each in copied.checksums.nodes.values())
+    nodes, records = copied.counts
     edges = sum(each.count for each in copied.checksums.edges.values())
     begun = copied.begun
-    lines = [f"{_count(nodes, 'node')} and {_count(edges, 'relationship')} in {copied.seconds:,.1f} s"]
-    if begun.written_nodes < nodes:
-        lines.append(f"{_count(nodes - begun.written_nodes, 'node')} had been there already")
+    of_runs = f", {_count(records, 'record')} of runs" if records else ""
+    lines = [f"{_count(nodes, 'node')}{of_runs} and {_count(edges, 'relationship')} in {copied.seconds:,.1f} s"]
+    if begun.written_nodes < nodes + records:
+        lines.append(f"{_count(nodes + records - begun.written_nodes, 'node')} had been there already")
     if copied.in_hand:
         lines.append(f"{_count(copied.in_hand, 'node')} had been in somebody's hands: in the copy they wait")
     lines += [

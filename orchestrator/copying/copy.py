@@ -21,6 +21,7 @@ from orchestrator.copying.idle import check_idle
 from orchestrator.copying.keys import Keys
 from orchestrator.copying.origin import Ending, Kind
 from orchestrator.copying.reading import Origin, Source
+from orchestrator.states import RECORDS
 from orchestrator.workers import LABEL as WORKER
 
 _NOTE = "copy"
@@ -59,6 +60,13 @@ class Copied:
     begun: Begun
     in_hand: int
     seconds: float
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many nodes, as `status` counts them, and how many records of runs."""
+        counts = {name: each.count for name, each in self.checksums.nodes.items()}
+        records = sum(count for name, count in counts.items() if name in RECORDS)
+        return sum(counts.values()) - records, records
 
     def document(self) -> dict[str, Any]:
         """The shape that `copy --json` promises."""
