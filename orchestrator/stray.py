@@ -38,7 +38,7 @@ STRAYS = Check(
 _OF_A_JOB = Check(
     name="stray", about=_ABOUT, hint=_HINT, find=asking("stray-texts", "stray-scopes", "stray-sections", "stray-groups")
 )
-_LOOK, _SURE = 2.0, 5.0
+_LOOK, _SURE = 2.0, 10.0
 
 
 class NodesLeft(GraphmillError):
@@ -102,4 +102,6 @@ async def _left_in_vain(store: Store) -> str:
         return ""
     resting = {state.value for state in AT_REST}
     counts = [each for each in progress.counts if each.label in _WAITED_FOR and each.state not in resting]
-    return ", ".join(f"{each.count:,} {each.label} {each.state}" for each in counts)
+    # A part that is parsed waits for nothing but its file, which may be in error.
+    left = [each for each in counts if each.label not in TEXTS or each.state != State.PARSED]
+    return ", ".join(f"{each.count:,} {each.label} {each.state}" for each in left)
