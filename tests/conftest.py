@@ -10,6 +10,9 @@ from typing import Protocol
 import pytest
 from neo4j_server import Neo4jServer
 
+# A server that lives for minutes spends more on making itself faster than that brings.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 class Neo4jAccess(Protocol):
     @property
