@@ -1,6 +1,5 @@
 """What must hold in every graph: a healthy one has no problem, and each kind of damage is called by its name."""
 
-import re
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,13 +10,9 @@ import pytest
 from graph_stores.model import Batch, Edge, Node, Ref, Value, Vector, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.checks import CHECKS, problems, verify
-from orchestrator.files.differences import FileDifferences
-from orchestrator.ledger.checks import LedgerDifferences
-from orchestrator.ledger.scribe import Scribe
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.course import PLANNED_ANEW
 from orchestrator.states import RECORDS
-from orchestrator.wikipedia.differences import WikiDifferences
 from pipelines.embedding import text_hash
 from pipelines.files.manifest import dump, manifest_of
 from pipelines.files.model import Document, Part
@@ -386,16 +381,3 @@ async def test_what_jobs_make_of_files_and_articles_is_without_a_problem(
     await Mill(store=store, roots=[folder]).run()
     await crawler.expand(["Mill", "Missing"], depth=1, embedder=WORD_LLAMA)
     assert await problems(store) == []
-
-
-def test_every_check_is_told_of_in_the_documentation(tmp_path: Path) -> None:
-    checks = [
-        *CHECKS,
-        *FileDifferences(rehash=False).checks,
-        *WikiDifferences(lambda _: None).checks,
-        *LedgerDifferences(Scribe(tmp_path / "ledger", writer="nobody")).checks,
-    ]
-    text = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
-    rows = text.partition("| Check | Nodes that |")[2].partition("\n\n")[0].splitlines()[2:]
-    told = {name for row in rows for name in re.findall(r"`([\w-]+)`", row.split("|")[1])}
-    assert told == {check.name for check in checks}

@@ -1,6 +1,7 @@
 """Every damage that `verify` finds is mended as far as it can be: the next job ends in the graph of a fresh build."""
 
 import os
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +13,14 @@ from graph_stores.protocol import Store
 from orchestrator import stray
 from orchestrator.checks import CHECKS, problems
 from orchestrator.copying.idle import JobRuns
+from orchestrator.files.differences import FileDifferences
+from orchestrator.ledger.checks import LedgerDifferences
+from orchestrator.ledger.scribe import Scribe
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.repair import MENDERS, repair
 from orchestrator.stray import NodesLeft
 from orchestrator.verifying import AT_WORK, Wanted, examine
+from orchestrator.wikipedia.differences import WikiDifferences
 from orchestrator.worker import Worker
 from orchestrator.workers import registered
 from tests.conformance.expansions import Crawler, quicken_expansions
@@ -292,3 +297,16 @@ async def test_a_job_ends_where_a_text_waits_for_what_is_over_for_its_file(
     await repair(store, CHECKS)
     await mill.run()
     assert differences(await picture(store), before) == []
+
+
+def test_every_check_is_told_of_in_the_documentation(tmp_path: Path) -> None:
+    checks = [
+        *CHECKS,
+        *FileDifferences(rehash=False).checks,
+        *WikiDifferences(lambda _: None).checks,
+        *LedgerDifferences(Scribe(tmp_path / "ledger", writer="nobody")).checks,
+    ]
+    text = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    rows = text.partition("| Check | Nodes that |")[2].partition("\n\n")[0].splitlines()[2:]
+    told = {name for row in rows for name in re.findall(r"`([\w-]+)`", row.split("|")[1])}
+    assert told == {check.name for check in checks}
