@@ -2,7 +2,9 @@
 
 In a file `%label%` stands for an identifier and `%[SET |n.%property% = $%property%]%` for one such text per property
 (or `%column%` for one per column to return), joined by commas, after what stands before the bar; all of it vanishes
-where there is none. Only names that are plain identifiers get in; values are always parameters.
+where there is none. In the queries of a migration `%any dirty|n.@ = true%` stands for one such text per name of a mark,
+of which one must hold; `%first …%` for the first that has a value, `%each …%` for all of them, and `%part rules%` for
+another file. Only names that are plain identifiers get in; values are always parameters.
 """
 
 import re
@@ -16,6 +18,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _TYPE = re.compile(r"[A-Z][A-Z0-9_]{0,30}(\(\d{1,3}(, ?\d{1,3})?\))?(\[\d{0,6}\]){0,3}")
 _REPEATED = re.compile(r"%\[(?:([^|\]]*)\|)?(.+?)\]%", re.DOTALL)
+_OF_MARKS = re.compile(r"%(any|first|each) (\w+)\|(.+?)%")
+_PART = re.compile(r"%part (\w+)%")
 _ALTERED = re.compile(r"ALTER TABLE (\w+)")
 _CREATED = re.compile(r"CREATE\s+(?:CONSTRAINT|INDEX|NODE TABLE|REL TABLE)\s+(?:IF NOT EXISTS\s+)?(\w+)")
 
@@ -69,6 +73,12 @@ def render(
     return _fill(text, identifiers)
 
 
+def of_marks(dialect: str, name: str, names: Mapping[str, Sequence[str]]) -> str:
+    """A query of a migration, with what the marks are called in the graph."""
+    text = _PART.sub(lambda match: load(dialect, f"migration/{match[1]}"), load(dialect, f"migration/{name}"))
+    return _OF_MARKS.sub(lambda match: _of_names(match[1], match[3], names[match[2]]), text)
+
+
 def add_column(table: str, column: str, kind: str) -> str:
     """A column of a type as the engine itself names it."""
     if not _TYPE.fullmatch(kind):
@@ -96,6 +106,19 @@ def catalogue(dialect: str) -> list[NamedQuery]:
 def _repeat(before: str, template: str, properties: Sequence[str], columns: Sequence[str]) -> str:
     placeholder, names = ("%column%", columns) if "%column%" in template else ("%property%", properties)
     return before + ", ".join(template.replace(placeholder, name) for name in names) if names else ""
+
+
+def _of_names(joined: str, template: str, names: Sequence[str]) -> str:
+    for name in names:
+        if not is_identifier(name):
+            raise ValueError(f"{name[:60]!r} is not a name of letters, digits and underscores")
+    texts = [template.replace("@", name) for name in names]
+    match joined:
+        case "any":
+            return f"({' OR '.join(texts) or 'false'})"
+        case "first":
+            return f"coalesce({', '.join(texts)})" if len(texts) > 1 else "".join(texts) or "null"
+    return ", ".join(texts)
 
 
 def _fill(text: str, identifiers: Mapping[str, str]) -> str:

@@ -61,6 +61,10 @@ class MarkedGraph(Protocol):
 
     url: str
 
+    def learn(self, names: Mapping[str, Sequence[str]]) -> None:
+        """What the marks are called in this graph; the queries are made of these names."""
+        ...
+
     def text(self, name: str) -> str:
         """One of the queries of the migration, to be read or run by hand."""
         ...
@@ -73,8 +77,8 @@ class MarkedGraph(Protocol):
         """One of the queries of the migration, in the engine's read mode."""
         ...
 
-    async def move(self, change: str, parameters: Mapping[str, Value], *, token: str, noted: bool) -> Sequence[Row]:
-        """One page in one transaction, while the claim under this token stands; `noted`, with what it moved."""
+    async def move(self, change: str, parameters: Mapping[str, Value], *, token: str) -> Sequence[Row]:
+        """One page in one transaction, with a note of what it moved, while the claim under this token stands."""
         ...
 
     async def claim(self, token: str, *, seconds: float) -> bool:
@@ -129,8 +133,8 @@ class MarkedGraph(Protocol):
         """Take the declaration back, and leave the vectors alone."""
         ...
 
-    async def forget(self, *, pages_only: bool) -> None:
-        """Remove what was remembered of the pages, or of the whole migration."""
+    async def forget_pages(self, project: str | None) -> None:
+        """Remove the notes of what was moved, of a project or of all."""
         ...
 
     async def close(self) -> None: ...

@@ -47,29 +47,32 @@ class MarkedDatabase:
         self.url = connection.place.url
         self._connection = connection
         self._project = project
+        self._names: Mapping[str, Sequence[str]] = {}
+        self._texts: dict[str, str] = {}
+
+    def learn(self, names: Mapping[str, Sequence[str]]) -> None:
+        self._names = names
+        self._texts = {}
 
     def text(self, name: str) -> str:
-        return cypher.load(DIALECT, f"migration/{name}")
+        if name not in self._texts:
+            self._texts[name] = cypher.of_marks(DIALECT, name, self._names)
+        return self._texts[name]
 
     async def last_place(self) -> int:
         rows = await self.find("span", {})
         return int(rows[0]["last"])
 
     async def find(self, question: str, parameters: Mapping[str, Value]) -> Sequence[Mapping[str, Value]]:
-        text = cypher.load(DIALECT, f"migration/{question}")
+        text = self.text(question)
         return await self._connection.read(lambda tx: _rows(tx, text, parameters))
 
-    async def move(
-        self, change: str, parameters: Mapping[str, Value], *, token: str, noted: bool
-    ) -> Sequence[Mapping[str, Value]]:
-        key = f"migration page {uuid4().hex}"
+    async def move(self, change: str, parameters: Mapping[str, Value], *, token: str) -> Sequence[Mapping[str, Value]]:
+        page = uuid4().hex
 
         async def work(tx: AsyncManagedTransaction) -> Sequence[Mapping[str, Value]]:
-            rows = await _rows(tx, cypher.load(DIALECT, f"migration/{change}"), parameters)
-            if noted and rows:
-                rules = json.dumps([[row["rule"], row["label"], row["to"], row["count"]] for row in rows])
-                await fetch(tx, cypher.load(DIALECT, "migration/page_write"), key=key, rules=rules)
-            await _hold(tx, token, _HOLD_SECONDS)
+            rows = await _rows(tx, self.text(change), parameters)
+            await _hold(tx, token, _notes(page, rows))
             return rows
 
         return await self._connection.write(work)
@@ -128,7 +131,8 @@ class MarkedDatabase:
         for statement in before:
             if statement not in there:
                 await self._connection.run(statement, {})
-        await self.forget(pages_only=False)
+        await self.forget_pages(None)
+        await self._write("record_delete")
         await self._write("labels_delete" if was_graphmill else "meta_delete")
 
     async def spaces(self) -> Mapping[str, VectorSpace]:
@@ -159,10 +163,8 @@ class MarkedDatabase:
     async def forget_space(self, project: str) -> None:
         await self._write("space_delete", key=f"{_SPACE}{project}")
 
-    async def forget(self, *, pages_only: bool) -> None:
-        await self._write("pages_delete")
-        if not pages_only:
-            await self._write("record_delete")
+    async def forget_pages(self, project: str | None) -> None:
+        await self._write("pages_delete", project=project)
 
     async def close(self) -> None:
         await self._connection.close()
@@ -213,8 +215,21 @@ async def _rows(tx: AsyncManagedTransaction, text: str, parameters: Mapping[str,
     return [plain(record.data()) async for record in result]
 
 
-async def _hold(tx: AsyncManagedTransaction, token: str, seconds: float) -> None:
-    if not await fetch(tx, cypher.load(DIALECT, "migration/record_renew"), token=token, seconds=seconds):
+def _notes(page: str, rows: Sequence[Mapping[str, Value]]) -> list[Value]:
+    projects = sorted({row["project"] for row in rows})
+    return [
+        {
+            "key": f"migration page {page} {number}",
+            "project": project,
+            "rules": json.dumps([[row["rule"], row["label"], row["count"]] for row in rows if row["project"] == project]),
+        }
+        for number, project in enumerate(projects)
+    ]
+
+
+async def _hold(tx: AsyncManagedTransaction, token: str, moved: list[Value]) -> None:
+    text = cypher.load(DIALECT, "migration/record_renew")
+    if not await fetch(tx, text, token=token, seconds=_HOLD_SECONDS, moved=moved):
         raise MigrationRefused(
             "another process has taken this migration over", hint="wait for it; whatever it is, it can be repeated"
         )

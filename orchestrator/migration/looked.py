@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from graph_stores.legacy import MigrationRefused, Moved, Row
 from orchestrator.migration.report import Problem
-from orchestrator.migration.survey import Scope
+from orchestrator.migration.survey import Scope, examples_of
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "graphmill:migration")
 Progress = Callable[[int, int], None]
@@ -67,7 +67,7 @@ def moved_of(row: Row) -> Moved:
         to=row["to"],
         count=row["count"],
         unknown=row["unknown"],
-        examples=row["examples"],
+        examples=examples_of(row),
     )
 
 
@@ -78,7 +78,7 @@ def problems_in(rows: Sequence[Row]) -> list[Problem]:
         if row["problem"]:
             key = (row["problem"], row["label"])
             counts[key] += row["count"]
-            examples[key] = [*examples.get(key, []), *row["examples"]][:3]
+            examples[key] = examples_of(row, examples.get(key, ()))
     return [
         Problem(problem=problem, label=label, count=count, examples=examples[problem, label])
         for (problem, label), count in sorted(counts.items())

@@ -32,7 +32,8 @@ from orchestrator.migration.survey import (
     told,
 )
 
-_WRITE_PAGE = 5_000
+# Twice as fast as pages of 10,000: the server keeps what it has not committed yet.
+_WRITE_PAGE = 2_000
 _TO_MOVE = ("G0", "G1", "G2", "G3", "mapped", "unmarked")
 _CLAIM_SECONDS = 120.0
 
@@ -54,6 +55,7 @@ class MarkedMigration:
         self._scope = wishes.scope
         self._marks = wishes.marks
         self._progress = progress
+        graph.learn(self._marks.names())
 
     async def detect(self) -> Found:
         survey = await self._survey()
@@ -66,17 +68,18 @@ class MarkedMigration:
         moved: list[Moved] = []
 
         async def work(page: Mapping[str, int]) -> None:
-            looked = await self._look(settled, page, twins=())
+            looked = await self._look(settled, survey, page, twins=())
             rows = await self._graph.find("plan", {**self._parameters(settled), **page, "stale": looked.stale})
             moved.extend(map(moved_of, rows))
 
-        await each_page(self._graph, work, PAGE)
+        await each_page(survey.last, work, PAGE)
         return self._outcome(moved, settled, survey)
 
     async def cypher(self) -> str:
         """What apply runs, with its parameters, to be run by hand: look first, and apply with what came of it."""
-        settled = await self._settled(await self._survey())
-        last = {"first": 0, "last": max(await self._graph.last_place(), 0)}
+        survey = await self._survey()
+        settled = await self._settled(survey)
+        last = {"first": 0, "last": max(survey.last, 0)}
         decided = {"stale": [], "ids": {}, "twins": [], "now": Written("datetime()")}
         parameters = {**self._parameters(settled), **last, **decided}
         texts = [f"// {name}\n{self._graph.text(name)};" for name in ("plan", "look", "apply", "rollback")]
@@ -115,7 +118,7 @@ class MarkedMigration:
             for row in await self._graph.find("unknown", parameters):
                 words[row["word"]] += row["count"]
 
-        await each_page(self._graph, work, PAGE)
+        await each_page(survey.last, work, PAGE)
         problems = [*problems_in(rows), *await self._unreconciled(rows)]
         if stale:
             problems.append(
@@ -138,6 +141,7 @@ class MarkedMigration:
         if not survey.of("migrated") and not record.get("open"):
             raise nothing_to_undo(record)
         counted: list[Moved] = []
+        own = {"project": self._scope.project, "ours": own_labels()}
 
         async def undo(token: str) -> None:
             before, was_graphmill = json.loads(record.get("schema", "[]")), bool(record.get("graphmill"))
@@ -145,19 +149,18 @@ class MarkedMigration:
             dropped = not await self._migrated_elsewhere(survey) and await self._graph.drop_schema(
                 before, was_graphmill=was_graphmill
             )
-            done = Done(await self._graph.last_place() + 1, self._progress)
+            done = Done(survey.last + 1, self._progress)
 
             async def work(page: Mapping[str, int]) -> None:
-                rows = await self._graph.move(
-                    "rollback", {**page, "project": self._scope.project}, token=token, noted=False
-                )
-                counted.append(Moved(rule="rollback", label="", to="as before", count=rows[0]["count"]))
+                rows = await self._graph.move("rollback", {**own, **page}, token=token)
+                counted.extend(_taken_back("rollback", row) for row in rows)
                 done.add(page)
 
-            await each_page(self._graph, work, _WRITE_PAGE)
+            await each_page(survey.last, work, _WRITE_PAGE)
             for project in record.get("spaces", ()):
                 if self._scope.project in (None, project):
                     await self._graph.forget_space(project)
+            await self._graph.forget_pages(self._scope.project)
             if dropped:
                 await self._graph.restore_schema(before, was_graphmill=was_graphmill)
 
@@ -182,18 +185,19 @@ class MarkedMigration:
             "gone": dict.fromkeys(self._marks.gone),
             "goneFromFiles": dict.fromkeys(self._marks.gone_from_files),
             "project": self._scope.project,
+            "ours": own_labels(),
         }
 
         async def finish(token: str) -> None:
-            done = Done(await self._graph.last_place() + 1, self._progress)
+            done = Done(survey.last + 1, self._progress)
 
             async def work(page: Mapping[str, int]) -> None:
-                rows = await self._graph.move("finalize", {**gone, **page}, token=token, noted=False)
-                counted.append(Moved(rule="finalize", label="", to="final", count=rows[0]["count"]))
+                rows = await self._graph.move("finalize", {**gone, **page}, token=token)
+                counted.extend(_taken_back("finalize", row) for row in rows)
                 done.add(page)
 
-            await each_page(self._graph, work, _WRITE_PAGE)
-            await self._graph.forget(pages_only=True)
+            await each_page(survey.last, work, _WRITE_PAGE)
+            await self._graph.forget_pages(self._scope.project)
             await self._graph.remember({"finalized": True, "open": False})
 
         await self._alone(finish)
@@ -210,21 +214,22 @@ class MarkedMigration:
             await self._graph.remember(begun)
         labels = [label for label in survey.labels if label]
         twins = await self._graph.clear_way(labels)
-        given = {row["uuid"] for row in await self._graph.find("given_ids", {})}
+        lacking = survey.lacks_ids or bool(twins)
+        given = {row["uuid"] for row in await self._graph.find("given_ids", {})} if lacking else set()
         moved: list[Moved] = []
-        done = Done(await self._graph.last_place() + 1, self._progress)
+        done = Done(survey.last + 1, self._progress)
         born = {"now": now()}
 
         async def work(page: Mapping[str, int]) -> None:
-            looked = await self._look(settled, page, twins=twins)
+            looked = await self._look(settled, survey, page, twins=twins)
             asked = {"stale": looked.stale, "ids": looked.ids(self._scope, given), **born}
             rows = await self._graph.move(
-                "apply", {**self._parameters(settled), **page, **asked}, token=token, noted=True
+                "apply", {**self._parameters(settled), **page, **asked}, token=token
             )
             moved.extend(map(moved_of, rows))
             done.add(page)
 
-        await each_page(self._graph, work, _WRITE_PAGE)
+        await each_page(survey.last, work, _WRITE_PAGE)
         await self._graph.make_schema([label for label in survey.adopted if label not in own_labels()])
         if settled.model and settled.dimension:
             space = VectorSpace(provider=settled.model.provider, model=settled.model.model, dimension=settled.dimension)
@@ -237,8 +242,10 @@ class MarkedMigration:
         await self._graph.remember({"open": False})
         return moved
 
-    async def _look(self, settled: Settled, page: Mapping[str, int], *, twins: Sequence[int]) -> "Looked":
+    async def _look(self, settled: Settled, survey: Survey, page: Mapping[str, int], *, twins: Sequence[int]) -> Looked:
         within = [place for place in twins if page["first"] <= place <= page["last"]]
+        if survey.is_decided(page) and not within:
+            return Looked(stale=[], lacking=[])
         rows = await self._graph.find("look", {**self._parameters(settled), **page, "stale": [], "twins": within})
         return Looked(
             stale=[row["place"] for row in rows if is_stale(row["hashed"])],
@@ -246,12 +253,10 @@ class MarkedMigration:
         )
 
     async def _unreconciled(self, rows: Sequence[Row]) -> list[Problem]:
-        """Every rule has moved as many nodes as say that it moved them. Only told for the whole database."""
-        if self._scope.project is not None:
-            return []
+        """Every rule has moved as many nodes as say that it moved them."""
         noted: Counter[tuple[str, str]] = Counter()
-        for row in await self._graph.find("pages_read", {}):
-            for rule, label, _, count in json.loads(row["rules"]):
+        for row in await self._graph.find("pages_read", {"project": self._scope.project}):
+            for rule, label, count in json.loads(row["rules"]):
                 noted[rule, label] += count
         found: Counter[tuple[str, str]] = Counter()
         for row in rows:
@@ -341,3 +346,7 @@ class MarkedMigration:
             left=survey.left,
             seconds=seconds,
         )
+
+
+def _taken_back(verb: str, row: Row) -> Moved:
+    return Moved(rule=verb, label="", to=row["to"], count=-row["count"])

@@ -187,52 +187,55 @@ class Marks:
             (*self.file_state, "stateUpdatedAt", "errorType", "errorMessage", "retryCount") if self.file_state else ()
         )
 
+    def names(self) -> dict[str, Sequence[str]]:
+        """What the queries are made of."""
+        texts = [text for slot in reversed(self.slots) if slot.name != "name" for text in slot.texts]
+        of_slots = {
+            f"{slot.name}{kind}": names
+            for slot in self.slots
+            for kind, names in (("Vectors", slot.vectors), ("Hashes", slot.hashes), ("Texts", slot.texts))
+        }
+        return {
+            **of_slots,
+            "vectors": [name for slot in self.slots for name in slot.vectors],
+            "hashes": [name for slot in self.slots for name in slot.hashes],
+            "texts": list(dict.fromkeys([*self.content.texts, *texts])),
+            "marks": self.telling,
+            "state": self.state,
+            "fileState": self.file_state,
+            "placeholder": self.placeholder,
+            "unread": self.unread,
+            "dirty": self.dirty,
+            "trustedBy": self.trusted_by,
+            "id": self.id,
+            "name": self.name,
+            "provider": self.provider,
+            "model": self.model,
+            "chunkCount": self.chunk_count,
+            "contentHash": self.content_hash,
+            "detected": self.detected,
+            "changed": self.changed,
+            "errorType": self.error_type,
+            "errorMessage": self.error_message,
+            "retries": self.retries,
+            "g3": self.g3,
+            "g1": self.g1,
+            "g0": self.g0,
+        }
+
     def parameters(self) -> dict[str, Any]:
         """As the queries take them."""
-        texts = [text for slot in reversed(self.slots) if slot.name != "name" for text in slot.texts]
         return {
-            "stateIn": list(self.state),
-            "fileStateIn": list(self.file_state),
             "words": dict(self.words),
-            "placeholderIn": list(self.placeholder),
-            "unreadIn": list(self.unread),
-            "dirtyIn": list(self.dirty),
-            "trustedBy": list(self.trusted_by),
-            "slots": [
-                {
-                    "name": slot.name,
-                    "vectors": list(slot.vectors),
-                    "hashes": list(slot.hashes),
-                    "texts": list(slot.texts),
-                    "chunked": slot.name == CONTENT,
-                }
-                for slot in self.slots
-            ],
-            "textsIn": [*self.content.texts, *(text for text in texts if text not in self.content.texts)],
             "shortest": SHORTEST,
-            "idIn": list(self.id),
-            "nameIn": list(self.name),
-            "providerIn": list(self.provider),
-            "modelIn": list(self.model),
-            "chunkCountIn": list(self.chunk_count),
             "chunkType": self.chunk_type,
-            "chunkVectorIn": list(self.content.vectors),
-            "contentHashIn": list(self.content_hash),
-            "detectedIn": list(self.detected),
-            "changedIn": list(self.changed),
             "moment": _MOMENT,
-            "errorTypeIn": list(self.error_type),
             "errorTypes": _ERROR_TYPES,
-            "errorMessageIn": list(self.error_message),
-            "retriesIn": list(self.retries),
             "known": list(self.labels),
             "wholes": list(self.wholes),
             "neverEmbedded": list(self.never_embedded),
             "searched": list(TEXTS),
             "marks": list(self.telling),
-            "marksOfG3": list(self.g3),
-            "marksOfG1": list(self.g1),
-            "marksOfG0": list(self.g0),
             "states": [state.value for state in State],
             "bookkeeping": list(_BOOKKEEPING),
         }
@@ -243,9 +246,10 @@ def is_stale(hashed: Sequence[Mapping[str, Any]]) -> bool:
     return any(_is_of_another(each["hash"], each["texts"]) for each in hashed)
 
 
-def _is_of_another(stored: str, texts: Sequence[str]) -> bool:
+def _is_of_another(stored: str, texts: Sequence[str | None]) -> bool:
     from hashlib import sha256
 
-    if not stored or not texts:
+    known = [text for text in texts if text is not None]
+    if not stored or not known:
         return False
-    return not any(sha256(text.encode(errors="replace")).hexdigest().startswith(stored.lower()) for text in texts)
+    return not any(sha256(text.encode(errors="replace")).hexdigest().startswith(stored.lower()) for text in known)

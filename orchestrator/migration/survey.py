@@ -4,7 +4,7 @@ which model and length they are. Reads only."""
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from pipelines.embedding.embedder import EmbedderChoice, can_open, name_of
 PAGE = 10_000
 _OTHERS = ("other project", "graphmill", "migrated", "unknown")
 _GENERATIONS = ("G0", "G1", "G2", "G3", "mapped", "unmarked")
+_SLOTS = ("name", CONTENT, "description")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +84,33 @@ class Survey:
     projects: Counter[str] = field(default_factory=Counter)
     slots: dict[str, set[str]] = field(default_factory=dict)
     models: Counter[tuple[str | None, str | None, int]] = field(default_factory=Counter)
+    last: int = -1
+    """The largest place there is."""
+    decided: set[int] = field(default_factory=set)
+    """The first places of pages on which the server can decide everything itself."""
+    lacks_ids: bool = False
+
+    def add_page(self, first: int, rows: Sequence[Row]) -> None:
+        for row in rows:
+            self.add(row)
+        open_questions = [row for row in rows if row["generation"] in _GENERATIONS and (row["lacksId"] or row["hashed"])]
+        if not open_questions:
+            self.decided.add(first)
+        self.lacks_ids = self.lacks_ids or any(row["lacksId"] for row in open_questions)
+
+    def is_decided(self, page: Mapping[str, int]) -> bool:
+        return page["last"] <= self.last and page["first"] - page["first"] % PAGE in self.decided
 
     def add(self, row: Row) -> None:
         key = (row["generation"], row["label"] or "")
         self.shapes[key] += row["count"]
-        self.examples[key] = [*self.examples.get(key, []), *row["examples"]][:3]
+        self.examples[key] = examples_of(row, self.examples.get(key, ()))
         self.properties.setdefault(row["label"] or "", set()).update(row["properties"])
         if row["project"]:
             self.projects[row["project"]] += row["count"]
-        if row["generation"] in _GENERATIONS and row["vectors"]:
-            self.slots.setdefault(row["label"], set()).update(row["vectors"])
+        vectors = [slot for slot in _SLOTS if row[f"has{slot.capitalize()}"]]
+        if row["generation"] in _GENERATIONS and vectors:
+            self.slots.setdefault(row["label"], set()).update(vectors)
             self.models[row["provider"], row["model"], row["dimension"]] += row["count"]
 
     def of(self, *generations: str) -> int:
@@ -130,18 +148,19 @@ def own_labels() -> list[str]:
     return ["Article", "Category", "Chunk", "Directory", "File", "MarkdownSection", "Scope", "Section", "TextSection"]
 
 
-async def pages(graph: MarkedGraph, size: int = PAGE) -> AsyncIterator[dict[str, int]]:
-    last = await graph.last_place()
-    for first in range(0, last + 1, size):
-        yield {"first": first, "last": min(first + size - 1, last)}
+def examples_of(row: Row, before: Sequence[str] = ()) -> list[str]:
+    """Three at most: what is there already, and the first and the last of a page."""
+    return list(dict.fromkeys(each for each in (*before, row["least"], row["most"]) if each is not None))[:3]
 
 
 async def take_survey(graph: MarkedGraph, marks: Marks, scope: Scope) -> Survey:
-    survey = Survey()
+    survey = Survey(last=await graph.last_place())
     parameters = base_parameters(marks, scope)
-    async for page in pages(graph):
-        for row in await graph.find("survey", {**parameters, **page}):
-            survey.add(row)
+
+    async def work(page: Mapping[str, int]) -> None:
+        survey.add_page(page["first"], await graph.find("survey", {**parameters, **page}))
+
+    await each_page(survey.last, work, PAGE)
     return survey
 
 
@@ -249,9 +268,9 @@ def _foreign(survey: Survey) -> str:
 
 
 async def each_page(
-    graph: MarkedGraph, work: Any, size: int, at_once: int = 2
-) -> None:  # Any: an async function of a page
-    """All pages, a few at a time; the first failure ends it, and what was committed stays."""
+    last: int, work: Callable[[dict[str, int]], Awaitable[None]], size: int, at_once: int = 3
+) -> None:
+    """All pages up to the last place, a few at a time; the first failure ends it, and what was committed stays."""
     waiting = asyncio.Semaphore(at_once)
 
     async def run(page: dict[str, int]) -> None:
@@ -262,8 +281,8 @@ async def each_page(
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            async for page in pages(graph, size):
+            for first in range(0, last + 1, size):
                 await waiting.acquire()
-                tasks.create_task(run(page))
+                tasks.create_task(run({"first": first, "last": min(first + size - 1, last)}))
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures

@@ -2,11 +2,10 @@
 UNWIND range($first, $last) AS place
 MATCH (n)
 WHERE id(n) = place AND n._migratedBy IS NOT NULL AND ($project IS NULL OR n.projectId = $project)
-  AND n._state = 'ready'
-WITH place, properties(n) AS p
-WITH place, p, [slot IN $slots WHERE any(each IN slot.hashes WHERE p[each] IS NOT NULL) | {
-        hash: toStringOrNull(head([each IN slot.hashes WHERE p[each] IS NOT NULL | p[each]])),
-        texts: [each IN slot.texts WHERE p[each] IS NOT NULL AND NOT (each = 'content' AND 'content' IN p._migratedAdded) | toStringOrNull(p[each])]
-    }] AS hashed
-WHERE size(hashed) > 0
-RETURN place, p.uuid AS uuid, hashed
+  AND n._state = 'ready' AND %any hashes|n.@ IS NOT NULL%
+WITH n, 'content' IN n._migratedAdded AS added
+RETURN n.uuid AS uuid, [each IN [
+    {hash: toStringOrNull(%first nameHashes|n.@%), texts: [%each nameTexts|toStringOrNull(n.@)%]},
+    {hash: toStringOrNull(%first contentHashes|n.@%), texts: [%each contentTexts|CASE WHEN NOT (added AND '@' = 'content') THEN toStringOrNull(n.@) END%]},
+    {hash: toStringOrNull(%first descriptionHashes|n.@%), texts: [%each descriptionTexts|toStringOrNull(n.@)%]}
+] WHERE each.hash IS NOT NULL] AS hashed

@@ -2,7 +2,9 @@
 UNWIND range($first, $last) AS place
 MATCH (n)
 WHERE id(n) = place AND n._migratedBy IS NOT NULL AND ($project IS NULL OR n.projectId = $project)
-WITH n, properties(n) AS p, coalesce(n._migratedAdded, []) AS added
+WITH n, properties(n) AS p, coalesce(n._migratedAdded, []) AS added, CASE size(labels(n)) WHEN 1 THEN labels(n)[0] ELSE coalesce(
+    head([each IN $ours WHERE each IN labels(n)]),
+    reduce(least = head(labels(n)), each IN labels(n) | CASE WHEN each < least THEN each ELSE least END)) END AS label
 SET n += {
     uuid: CASE WHEN 'uuid' IN added THEN null ELSE coalesce(p._former_uuid, p.uuid) END,
     projectId: CASE WHEN 'projectId' IN added THEN null ELSE p.projectId END,
@@ -23,4 +25,4 @@ SET n += {
     _former__chunks: null,
     _former_uuid: null, _migratedBy: null, _migratedAdded: null
 }
-RETURN count(*) AS count
+RETURN p._migratedBy AS rule, label, 'as before' AS to, p.projectId AS project, -count(*) AS count

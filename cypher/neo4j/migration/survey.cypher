@@ -1,29 +1,31 @@
-// What is in the graph, in groups: what each node goes by, which generation of marks it has, which vectors, and of which model.
-// Reads only.
+// What is in the graph, in groups: what each node goes by, which generation of marks it has, which vectors, and of which model;
+// and how many of them cannot be decided here (see look). Reads only.
 UNWIND range($first, $last) AS place
 MATCH (n)
 WHERE id(n) = place
-WITH n, properties(n) AS p, coalesce(
+WITH n, properties(n) AS p, CASE size(labels(n)) WHEN 1 THEN labels(n)[0] ELSE coalesce(
     head([each IN $ours WHERE each IN labels(n)]),
-    reduce(least = head(labels(n)), each IN labels(n) | CASE WHEN each < least THEN each ELSE least END)) AS label
+    reduce(least = head(labels(n)), each IN labels(n) | CASE WHEN each < least THEN each ELSE least END)) END AS label
 WHERE NOT coalesce(label IN $bookkeeping, false)
 WITH n, p, label, CASE
     WHEN $project IS NOT NULL AND p.projectId <> $project THEN 'other project'
     WHEN p._migratedBy IS NOT NULL THEN 'migrated'
     WHEN p._depth IS NOT NULL AND p._state IN $states THEN 'graphmill'
-    WHEN any(each IN $marksOfG3 WHERE p[each] IS NOT NULL) OR (n:File AND p._state IS NOT NULL AND NOT p._state IN $states) THEN 'G3'
+    WHEN %any g3|p.@ IS NOT NULL% OR (n:File AND p._state IS NOT NULL AND NOT p._state IN $states) THEN 'G3'
     WHEN p._state IS NOT NULL THEN 'G2'
-    WHEN any(each IN $marksOfG1 WHERE p[each] IS NOT NULL) OR (n:File AND p.state IS NOT NULL) THEN 'G1'
-    WHEN any(each IN $marksOfG0 WHERE p[each] IS NOT NULL) THEN 'G0'
-    WHEN any(each IN $marks WHERE p[each] IS NOT NULL) THEN 'mapped'
+    WHEN %any g1|p.@ IS NOT NULL% OR (n:File AND p.state IS NOT NULL) THEN 'G1'
+    WHEN %any g0|p.@ IS NOT NULL% THEN 'G0'
+    WHEN %any marks|p.@ IS NOT NULL% THEN 'mapped'
     WHEN label IN $known OR p.uuid IS NOT NULL THEN 'unmarked'
-    ELSE 'unknown' END AS generation
-WITH n, p, label, generation, [slot IN $slots | head([each IN slot.vectors WHERE p[each] IS NOT NULL | each])] AS held
-WITH label, generation, size(labels(n)) > 1 AS several, p.projectId AS project,
-    [i IN range(0, size($slots) - 1) WHERE held[i] IS NOT NULL | $slots[i].name] AS vectors,
-    head([each IN held WHERE each IS NOT NULL | size(p[each])]) AS dimension,
-    toStringOrNull(head([each IN $providerIn WHERE p[each] IS NOT NULL | p[each]])) AS provider,
-    toStringOrNull(head([each IN $modelIn WHERE p[each] IS NOT NULL | p[each]])) AS model, n, p
-RETURN label, generation, several, project, vectors, dimension, provider, model, count(*) AS count,
-    collect(coalesce(toStringOrNull(p.uuid), elementId(n)))[..3] AS examples,
-    CASE WHEN generation IN ['unknown', 'unmarked'] THEN reduce(all = [], each IN collect(keys(n))[..3] | all + each) ELSE [] END AS properties
+    ELSE 'unknown' END AS generation,
+    %any nameVectors|p.@ IS NOT NULL% AS hasName, %any contentVectors|p.@ IS NOT NULL% AS hasContent,
+    %any descriptionVectors|p.@ IS NOT NULL% AS hasDescription
+WITH n, p, label, generation, hasName, hasContent, hasDescription, p.projectId AS project,
+    toStringOrNull(%first provider|p.@%) AS provider, toStringOrNull(%first model|p.@%) AS model,
+    CASE WHEN hasName OR hasContent OR hasDescription THEN size(%first vectors|p.@%) END AS dimension,
+    coalesce(toStringOrNull(p.uuid), elementId(n)) AS known,
+    NOT %any id|coalesce(size(toStringOrNull(p.@)) > 0, false)% AS lacksId,
+    CASE WHEN %any hashes|p.@ IS NOT NULL% THEN 1 ELSE 0 END AS hashed
+RETURN label, generation, hasName, hasContent, hasDescription, project, provider, model, dimension, lacksId, sum(hashed) AS hashed,
+    count(*) AS count, min(known) AS least, max(known) AS most,
+    coalesce(min(CASE WHEN generation IN ['unknown', 'unmarked'] THEN keys(n) END), []) AS properties
