@@ -218,8 +218,8 @@ class Job:
             embedding = await self._embedding(stack, embedder)
         adopted = await through_outages(partial(adopted_labels, self._store), self._say)
         sending = partial(send_on_what_was_migrated, self._lifecycle, adopted)
-        if sent := await through_outages(sending, self._say):
-            self._say(f"{sent:,} texts of a migrated graph are taken on from where they were")
+        for line in (await through_outages(sending, self._say)).lines():
+            self._say(line)
         embedding.labels = (*embedding.labels, *adopted)
         return [*steps, embedding]
 

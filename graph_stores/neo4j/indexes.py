@@ -61,7 +61,7 @@ class VectorIndexes:
                 await self._connection.run(text, {}, until=until)
 
     async def remove_vectors(self, project: str, *, until: float) -> None:
-        for label in self.labels():
+        for label in (*self.labels(), *sorted(self._schema.shape.adopted)):
             text = cypher.render(DIALECT, "vectors_remove", label=label)
             await self._connection.run(text, {"project": project}, until=until)
 

@@ -70,18 +70,21 @@ def print_found(found: Found, graphmill: str) -> None:
 
 def print_outcome(verb: str, outcome: Outcome, graphmill: str) -> None:
     if outcome.moved and verb not in ("rollback", "finalize"):
+        shown = ("for example",) if verb == "plan" else ()
         rows = [
             [each.rule, each.label, each.to, each.count, {**OF_ARTICLES, **RULES}.get(each.rule, each.rule)]
+            + [", ".join(each.examples[:2])] * len(shown)
             for each in outcome.moved
         ]
-        print_table(Table(columns=("rule", "label", "to", "count", "because"), rows=rows))
+        print_table(Table(columns=("rule", "label", "to", "count", "because", *shown), rows=rows))
     for word, times in outcome.unknown.items():
         print_parts(f"unknown word {printable(word)!r}: {times:,}")
     if outcome.model:
         print_parts(f"vectors that are kept: {printable(outcome.model)}, {outcome.dimension} numbers")
     if outcome.left:
+        counts = ", ".join(f"{label} ({number:,})" for label, number in outcome.left.items())
         print_parts(
-            "left alone: " + printable(", ".join(f"{label} ({number:,})" for label, number in outcome.left.items()))
+            f"{'made since the migration, and still there' if verb == 'rollback' else 'left alone'}: {printable(counts)}"
         )
     for problem in outcome.problems:
         examples = f": {', '.join(problem.examples)}" if problem.examples else ""

@@ -1,10 +1,11 @@
 """What a worker does with a graph that was migrated: texts that are in the graph already are sent on to be embedded.
 
-No file or article will ever bring them further: the graph is all that there is of them.
+No file or article will ever bring them further: the graph is all that there is of them. A file that no folder of
+graphmill's has is not read: it is set aside, with the way to have it read.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from graph_stores.model import NodeRow, Select, Transition
 from graph_stores.protocol import Store
@@ -14,8 +15,30 @@ from orchestrator.stages import TEXTS
 from orchestrator.states import State
 
 EMPTY = "a placeholder: nothing was ever read for it"
+NO_FOLDER = "a file of a migrated graph, in no folder that graphmill knows: to have it read, graphmill ingest its folder"
 _PAGE = 1000
+_FILE = "File"
 _TO_LINKED = {State.PENDING: (State.PARSING, State.PARSED, State.LINKING), State.PARSED: (State.LINKING,)}
+_TO_SKIP = {State.PENDING: (), State.PARSED: (State.LINKING, State.LINKED)}
+
+
+@dataclass(slots=True)
+class Sent:
+    """What was moved of a migrated graph before the work began."""
+
+    texts: int = 0
+    files: int = 0
+
+    def lines(self) -> list[str]:
+        found = []
+        if self.texts:
+            found.append(f"{self.texts:,} texts of a migrated graph are taken on from where they were")
+        if self.files:
+            found.append(
+                f"skipped, in no folder that graphmill knows: {self.files:,} of the files of a migrated graph; "
+                "to have them read: graphmill ingest FOLDER"
+            )
+        return found
 
 
 async def adopted_labels(store: Store) -> list[str]:
@@ -23,17 +46,24 @@ async def adopted_labels(store: Store) -> list[str]:
     return sorted(row[0] for row in (await store.ask("adopted")).rows)
 
 
-async def send_on_what_was_migrated(lifecycle: Lifecycle, adopted: Sequence[str]) -> int:
-    """Returns how many were moved. Where nothing was migrated nothing is looked for."""
+async def send_on_what_was_migrated(lifecycle: Lifecycle, adopted: Sequence[str]) -> Sent:
+    """Where nothing was migrated nothing is looked for."""
+    sent = Sent()
     if not (await lifecycle.store.ask("was-migrated")).rows:
-        return 0
-    moved = 0
-    page = Select(labels=[*TEXTS, *adopted], states=[State.PENDING.value, State.PARSED.value], limit=_PAGE)
+        return sent
+    page = Select(labels=[*TEXTS, *adopted, _FILE], states=[State.PENDING.value, State.PARSED.value], limit=_PAGE)
     while rows := await lifecycle.store.nodes(page):
-        own = [_onwards(row) for row in rows if "_migratedBy" in row.properties or row.label in adopted]
-        moved += len(own) - len(await lifecycle.move_what_is_still_so(own))
+        files = [_aside(row) for row in rows if row.label == _FILE and not row.properties.get("root")]
+        texts = [_onwards(row) for row in rows if row.label != _FILE and _is_migrated(row, adopted)]
+        sent.files += len(files) - len(await lifecycle.move_what_is_still_so(files))
+        sent.texts += len(texts) - len(await lifecycle.move_what_is_still_so(texts))
         page = replace(page, after=rows[-1].ref)
-    return moved
+    return sent
+
+
+def _is_migrated(row: NodeRow, adopted: Sequence[str]) -> bool:
+    """A text of graphmill's own is never pending: it is born parsed."""
+    return "_migratedBy" in row.properties or row.label in adopted or row.state == State.PENDING
 
 
 def _onwards(row: NodeRow) -> Transition:
@@ -41,3 +71,10 @@ def _onwards(row: NodeRow) -> Transition:
     if state is State.PENDING and not row.properties.get("content"):
         return transition(row.ref, expected=state, to=State.SKIP, properties={"_errorMessage": EMPTY})
     return transition(row.ref, expected=state, through=_TO_LINKED[state], to=State.LINKED)
+
+
+def _aside(row: NodeRow) -> Transition:
+    state = State(row.state)
+    return transition(
+        row.ref, expected=state, through=_TO_SKIP[state], to=State.SKIP, properties={"_errorMessage": NO_FOLDER}
+    )

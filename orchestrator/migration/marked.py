@@ -166,7 +166,8 @@ class MarkedMigration:
 
         await self._alone(undo)
         moved, _ = summed(counted)
-        return Outcome(store=self._graph.url, moved=moved, seconds=time.monotonic() - began)
+        stays = {} if record.get("graphmill") else survey.made_since
+        return Outcome(store=self._graph.url, moved=moved, left=stays, seconds=time.monotonic() - began)
 
     async def finalize(self) -> Outcome:
         began = time.monotonic()

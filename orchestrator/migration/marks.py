@@ -46,47 +46,13 @@ _ERROR_TYPES = {
     **dict.fromkeys(("link", "linking", "relations"), "link"),
     **dict.fromkeys(("embed", "embedding", "embeddings", "entities"), "embed"),
 }
-_LABELS = [
-    "Scope",
-    "File",
-    "Directory",
-    "Project",
-    "PackageJson",
-    "ExternalLibrary",
-    "MarkdownDocument",
-    "MarkdownSection",
-    "CodeBlock",
-    "DataFile",
-    "DataSection",
-    "MediaFile",
-    "ImageFile",
-    "ThreeDFile",
-    "DocumentFile",
-    "WebPage",
-    "Stylesheet",
-    "GenericFile",
-    "Entity",
-    "EmbeddingChunk",
-]
-# Whole things: what is ready of them is what they hold, unless their label has vectors of its own.
-_WHOLES = [
-    "File",
-    "Directory",
-    "Project",
-    "PackageJson",
-    "ExternalLibrary",
-    "MarkdownDocument",
-    "DataFile",
-    "MediaFile",
-    "ImageFile",
-    "ThreeDFile",
-    "DocumentFile",
-    "WebPage",
-    "Stylesheet",
-    "GenericFile",
-    "Entity",
-]
+_PARTS = ("Scope", "MarkdownSection", "CodeBlock", "DataSection", "EmbeddingChunk")
 _NEVER_EMBEDDED = ("Directory", "Project", "PackageJson", "ExternalLibrary")
+# Whole things: what is ready of them is what they hold, unless their label has vectors of its own.
+_WHOLES = (
+    *_NEVER_EMBEDDED, "File", "MarkdownDocument", "DataFile", "MediaFile", "ImageFile", "ThreeDFile", "DocumentFile",
+    "WebPage", "Stylesheet", "GenericFile", "Entity",
+)  # fmt: skip
 _BOOKKEEPING = ("GraphmillMeta", "GraphmillCommit", "GraphmillHold", "Wiki", *sorted(RECORDS))
 # ISO 8601, and only days that there are: the server refuses a whole page for one that there is not.
 _MOMENT = (
@@ -154,8 +120,8 @@ class Marks:
     error_type: tuple[str, ...] = ("_errorType", "errorType")
     error_message: tuple[str, ...] = ("_errorMessage", "errorMessage")
     retries: tuple[str, ...] = ("_retryCount", "retryCount")
-    labels: tuple[str, ...] = tuple(_LABELS)
-    wholes: tuple[str, ...] = tuple(_WHOLES)
+    labels: tuple[str, ...] = (*_PARTS, *_WHOLES)
+    wholes: tuple[str, ...] = _WHOLES
     never_embedded: tuple[str, ...] = _NEVER_EMBEDDED
     leftovers: tuple[str, ...] = ("entitiesDirty", "_wasCreated", "_wasUpdated", "_previousState", "_action")
     g3: tuple[str, ...] = ("_name", "_content", "_description", "entitiesDirty", "_pending")

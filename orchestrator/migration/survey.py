@@ -133,6 +133,12 @@ class Survey:
         )
 
     @property
+    def made_since(self) -> dict[str, int]:
+        """graphmill's own nodes, by label, in a graph that had none before it was migrated."""
+        found = {label: count for (generation, label), count in self.shapes.items() if generation == "graphmill"}
+        return dict(sorted(found.items()))
+
+    @property
     def left(self) -> dict[str, int]:
         found = {label: count for (generation, label), count in self.shapes.items() if generation == "unknown"}
         others = self.of("other project")

@@ -101,13 +101,23 @@ def test_a_worker_finishes_what_was_migrated_and_search_finds_it(served: Cli, ol
             OldNode(labels=["Scope"], properties={"uuid": "pending", "content": TEXT, "schemaDirty": True}),
             OldNode(labels=["CodeBlock"], properties={"uuid": "block", "source": TEXT, "embeddingsDirty": True}),
             OldNode(labels=["Scope"], properties={"uuid": "stub", "_pending": True}),
+            OldNode(labels=["File"], properties={"uuid": "unread", "path": "a.py", "state": "discovered"}),
+            OldNode(labels=["File"], properties={"uuid": "unlinked", "path": "b.py", "state": "relations"}),
+            OldNode(labels=["File"], properties={"uuid": "done", "path": "c.py", "state": "entities"}),
         ]
     )
     assert served("migrate", "apply").code == 0
-    assert served("status", "--json").json["total"] == 4
-    assert served("worker", "--drain").code == 0
+    assert served("status", "--json").json["total"] == 7
+    drained = served("worker", "--drain")
+    assert drained.code == 0
+    assert "2 of the files of a migrated graph" in drained.err
+    assert "graphmill ingest" in old.node("unread")["_errorMessage"]
     status = served("status", "--json").json
-    assert status["labels"] == {"CodeBlock": {"ready": 1}, "Scope": {"ready": 2, "skip": 1}}
+    assert status["labels"] == {
+        "CodeBlock": {"ready": 1},
+        "File": {"ready": 1, "skip": 2},
+        "Scope": {"ready": 2, "skip": 1},
+    }
     found = served("search", TEXT, "--json").json
     assert {each["uuid"] for each in found} == {"scope 1", "pending"}
 
