@@ -1,15 +1,22 @@
 """Graphs with marks on their nodes, on a real server: every rule, every trap, and back again."""
 
+import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-import cypher
+from graph_stores import Credentials, open_store
 from graph_stores.legacy import MigrationRefused
+from graph_stores.model import VectorSpace
+from orchestrator.embed import send_back_what_another_model_made
+from orchestrator.lifecycle import Lifecycle
 from orchestrator.migration.report import Verdict
+from orchestrator.migration.survey import Scope
+from tests.conformance.examples import AT_ONCE
 from tests.conformance.legacy_rules import MODEL, OldNode, decide, hashed, random_node
 from tests.conformance.old_graphs import OldGraph
 
@@ -56,6 +63,16 @@ GENERATIONS = [
     node("Scope", "chunked", content=TEXT, chunkCount=2, usesChunks=True, chunks=2, **OURS),
     node("Scope", "torn", content=TEXT, chunkCount=3, usesChunks=True, chunks=2, **OURS),
     node("CodeBlock", None, content=TEXT, linked=True),
+    node("File", "g3-word", _state="entities", createdAt=datetime(2025, 1, 2, 3, tzinfo=UTC), rawContentHash="raw"),
+    node("File:WebPage", "two-labels", state="discovered", stateUpdatedAt=datetime(2025, 1, 2, 3), hash="hash"),  # noqa: DTZ001
+    scope("leftovers", _wasCreated=True, _wasUpdated=False, _previousState="linked", _action="x", entitiesDirty=True),
+    scope("hashed", contentHash="content", parsedContentHash="parsed", createdAt="yesterday"),
+    scope("parsed-hash", parsedContentHash="parsed", createdAt=1735786800000),
+    embedded("entities-dirty", _state="ready", _embeddedAt="2025-01-01T00:00:00Z", embeddingsDirty=True),
+    scope("another-text", embedding_content=VECTOR, embedding_content_hash=hashed("an older text"), **OURS),
+    node("DataSection", "unflagged", content=TEXT),
+    node("DataSection", "named", name="a name", content=TEXT, embedding_name=VECTOR, embedding_content=VECTOR, **OURS),
+    node("DataSection", "nameless", content=TEXT, embedding_content=VECTOR, **OURS),
 ]
 
 EXPECTED = {
@@ -73,6 +90,15 @@ EXPECTED = {
     "dir": ("8-nothing-to-embed", "skip"),
     "chunked": ("7-vectors-complete", "ready"),
     "torn": ("9-structure", "linked"),
+    "g3-word": ("4-state-word", "linked"),
+    "two-labels": ("4-state-word", "pending"),
+    "leftovers": ("9-structure", "linked"),
+    "hashed": ("9-structure", "linked"),
+    "entities-dirty": ("5-leftover-flag", "ready"),
+    "another-text": ("6-stale-vector", "linked"),
+    "unflagged": ("9-no-structure", "pending"),
+    "named": ("7-vectors-complete", "ready"),
+    "nameless": ("7-vectors-complete", "ready"),
 }
 
 
@@ -126,6 +152,15 @@ async def test_details_survive(old: OldGraph) -> None:
         assert dated["_detectedAt"].iso_format() == "2025-01-02T03:04:05.000000000+02:00"
         assert dated["createdAt"] == "2025-01-02T03:04:05+02:00", "a person's own property"
         assert chunked["embedding"] == pytest.approx(VECTOR)
+        moments = {uuid: old.node(uuid)["_detectedAt"].iso_format()[:13] for uuid in ("g3-word", "two-labels", "parsed-hash")}
+        assert set(moments.values()) == {"2025-01-02T03"}, "a DateTime, one without a zone, milliseconds"
+        now = datetime.now(UTC)
+        for uuid in ("hashed", "dir"):
+            assert abs(old.node(uuid)["_detectedAt"].to_native() - now).total_seconds() < 600, "no time that is one"
+        hashes = {uuid: old.node(uuid)["_contentHash"] for uuid in ("g3-word", "two-labels", "hashed", "parsed-hash", "dir")}
+        assert hashes == {
+            "g3-word": "raw", "two-labels": "hash", "hashed": "content", "parsed-hash": "parsed", "dir": None
+        }  # fmt: skip
         lacking = [row for row in old.nodes() if "uuid" in (row["_migratedAdded"] or [])]
         assert len(lacking) == 1
         await migration.rollback()
@@ -147,6 +182,11 @@ async def test_finalize_removes_the_old_marks_and_the_way_back(old: OldGraph) ->
             "_migratedBy",
             "_former__state",
             "stateUpdatedAt",
+            "_wasCreated",
+            "_wasUpdated",
+            "_previousState",
+            "_action",
+            "entitiesDirty",
         }
         assert {"embedding_content", "createdAt"} <= left
         assert (await migration.detect()).verdict is Verdict.GRAPHMILL
@@ -198,13 +238,84 @@ async def test_two_nodes_of_one_id_become_two(old: OldGraph) -> None:
     assert old.picture() == before
 
 
-def test_the_rules_are_the_same_wherever_they_are_written() -> None:
-    blocks = set()
-    for name in ("plan", "apply", "look"):
-        text = (cypher._ROOT / "neo4j" / "migration" / f"{name}.cypher").read_text()
-        blocks.add(text.partition("// RULES")[2].partition("// END OF RULES")[0])
-    assert len(blocks) == 1
-    assert all(blocks)
+async def test_each_rule_is_reconciled_with_what_it_moved_of_one_project_and_of_all(old: OldGraph) -> None:
+    other = OldGraph(server=old.server, project=f"{old.project}-other")
+    old.write(GENERATIONS)
+    other.write([embedded("elsewhere"), scope("nowhere", schemaDirty=True)])
+    try:
+        for graph in (old, other, old):
+            async with graph.migration() as migration:
+                await migration.apply()
+                assert (await migration.validate()).problems == []
+        async with old.migration() as migration:
+            await migration.rollback()
+            await migration.apply()
+            assert (await migration.validate()).problems == [], "what went back does not count twice"
+            old.run("MATCH (n:Scope {uuid: 'g1', projectId: $project}) SET n._migratedBy = '9-structure'")
+            found = {(each.problem.partition(" moved")[0], each.label, each.count) for each in (await migration.validate()).problems}
+            assert found == {("rule 7-vectors-complete", "Scope", 1), ("rule 9-structure", "Scope", 1)}
+        everywhere = {"scope": Scope(project=None, home="home")}
+        async with other.migration() as migration, old.migration(**everywhere) as whole:
+            assert (await migration.validate()).problems == []
+            assert found <= {(each.problem.partition(" moved")[0], each.label, each.count) for each in (await whole.validate()).problems}
+            await migration.rollback()
+    finally:
+        other.wipe()
+
+
+async def test_what_is_printed_can_be_run_by_hand(old: OldGraph) -> None:
+    old.write(GENERATIONS)
+    before = old.picture()
+    async with old.migration() as migration:
+        printed = await migration.cypher()
+        planned = {(each.rule, each.label, each.to): each.count for each in (await migration.plan()).moved}
+    settings, *statements = printed.split("\n\n// ")
+    values = [re.fullmatch(r":param (\w+) => (.*);", line) for line in settings.splitlines()]
+    parameters = {match[1]: old.run(f"RETURN {match[2]} AS value")[0]["value"] for match in values if match}
+    assert len(parameters) == len(settings.splitlines())
+    answers = {}
+    for statement in statements:
+        name, _, text = statement.partition("\n")
+        assert "%" not in text
+        answers[name] = old.run(text.removesuffix(";"), **parameters)
+        if name == "apply":
+            # Without an id that could be its uuid a node is left for `look` to name.
+            moved = {(row["rule"], row["label"], row["to"]): row["count"] for row in answers["apply"]}
+            assert sum(moved.values()) == sum(planned.values()) - len([row for row in answers["look"] if row["lacksId"]])
+            assert moved.items() >= {key: count for key, count in planned.items() if key[1] == "File"}.items()
+    assert list(answers) == ["plan", "look", "apply", "rollback"]
+    assert old.picture() == before
+
+
+async def test_a_change_of_the_model_reaches_labels_that_are_not_graphmills_own(old: OldGraph) -> None:
+    old.write([node("CodeBlock", "block", content=TEXT, embedding=VECTOR, embedding_hash=hashed(TEXT), **OURS)])
+    async with old.migration() as migration:
+        await migration.apply()
+    assert old.decisions()["block"] == ("7-vectors-complete", "ready")
+    credentials = Credentials(user=old.server.user, password=old.server.password)
+    store = await open_store(old.server.uri, project=str(old.project), credentials=credentials)
+    try:
+        lifecycle = Lifecycle(store=store, policy=AT_ONCE, random=Random(7))
+        space = VectorSpace(provider="openai", model="large", dimension=2)
+        assert await send_back_what_another_model_made(lifecycle, space) == 1
+        await store.use_vector_space(space)
+        block = old.node("block")
+        assert (block["_state"], block["embedding"]) == ("linked", None)
+        old.run("DROP INDEX graphmill_CodeBlock_claim")
+        assert "graphmill_CodeBlock_claim" in (await store.schema()).missing
+        assert (await store.migrate()).missing == ()
+    finally:
+        await store.close()
+
+
+async def test_what_was_made_since_stays_and_is_told_by_the_rollback(old: OldGraph) -> None:
+    old.write(GENERATIONS)
+    async with old.migration() as migration:
+        await migration.apply()
+        old.run("CREATE (:File {uuid: 'new', name: 'new', _state: 'ready', _depth: 0, projectId: $project})")
+        old.run("MATCH (m:GraphmillMeta {key: 'migration'}) SET m.graphmill = false")
+        assert (await migration.rollback()).left == {"File": 1}
+    assert old.node("new")["_state"] == "ready"
 
 
 async def test_a_private_database_gets_its_own_schema_back(private_neo4j: Any) -> None:
@@ -216,6 +327,9 @@ async def test_a_private_database_gets_its_own_schema_back(private_neo4j: Any) -
     async with old.migration() as migration:
         await migration.apply()
         assert old.schema() != before[1]
+        assert (await migration.validate()).problems == []
+        old.run("MATCH (n:Scope {uuid: 'g1'}) SET n._migratedBy = '9-structure'")
+        assert len((await migration.validate()).problems) == 2
         await migration.rollback()
     assert (old.picture(), old.schema()) == before
 

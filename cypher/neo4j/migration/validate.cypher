@@ -8,6 +8,7 @@ WITH n, properties(n) AS p, CASE size(labels(n)) WHEN 1 THEN labels(n)[0] ELSE c
 WHERE NOT label IN $bookkeeping AND (p._migratedBy IS NOT NULL OR (p._depth IS NULL OR NOT coalesce(p._state IN $states, false))
   AND (label IN $known OR p.uuid IS NOT NULL OR %any marks|p.@ IS NOT NULL%))
 WITH n, p, label, p._migratedBy AS rule, coalesce(toIntegerOrNull(%first chunkCount|p.@%), 0) AS chunkCount, coalesce($needs[label], []) AS needed,
+    coalesce(p._migratedAdded, []) AS added,
     p._state = 'ready' AND p._migratedBy IN ['7-vectors-complete', '5-leftover-flag'] AS isReady
 WITH *, CASE
     WHEN rule IS NULL THEN 'not migrated'
@@ -21,11 +22,11 @@ WITH *, CASE
     WHEN chunkCount > 0 AND COUNT { (n)-[r]-(c) WHERE type(r) = $chunkType AND %any contentVectors|c.@ IS NOT NULL% } <> chunkCount
         THEN 'ready although a chunk is missing'
     WHEN ('content' IN needed AND chunkCount <= 0 AND NOT %any contentVectors|p.@ IS NOT NULL%
-            AND (%any contentTexts|coalesce(size(toStringOrNull(p.@)) >= $shortest, false)% OR %any contentHashes|p.@ IS NOT NULL%))
+            AND (%any contentTexts|(NOT '@' IN added AND coalesce(size(toStringOrNull(p.@)) >= $shortest, false))% OR %any contentHashes|p.@ IS NOT NULL%))
         OR ('name' IN needed AND NOT %any nameVectors|p.@ IS NOT NULL%
-            AND (%any nameTexts|coalesce(size(toStringOrNull(p.@)) >= $shortest, false)% OR %any nameHashes|p.@ IS NOT NULL%))
+            AND (%any nameTexts|(NOT '@' IN added AND coalesce(size(toStringOrNull(p.@)) >= $shortest, false))% OR %any nameHashes|p.@ IS NOT NULL%))
         OR ('description' IN needed AND NOT %any descriptionVectors|p.@ IS NOT NULL%
-            AND (%any descriptionTexts|coalesce(size(toStringOrNull(p.@)) >= $shortest, false)% OR %any descriptionHashes|p.@ IS NOT NULL%))
+            AND (%any descriptionTexts|(NOT '@' IN added AND coalesce(size(toStringOrNull(p.@)) >= $shortest, false))% OR %any descriptionHashes|p.@ IS NOT NULL%))
         THEN 'ready without every vector'
     END AS problem, coalesce(toStringOrNull(p.uuid), elementId(n)) AS known
 RETURN rule, label, p._state AS to, problem, count(*) AS count, min(known) AS least, max(known) AS most
