@@ -132,8 +132,11 @@ class MarkedDatabase:
             if statement not in there:
                 await self._connection.run(statement, {})
         await self.forget_pages(None)
-        await self._write("record_delete")
-        await self._write("labels_delete" if was_graphmill else "meta_delete")
+        if was_graphmill:
+            await self._write("labels_delete")
+            await self._write("record_delete")
+        else:
+            await self._write("meta_delete")
 
     async def spaces(self) -> Mapping[str, VectorSpace]:
         rows = await self._connection.read(lambda tx: fetch(tx, cypher.load(DIALECT, "migration/spaces")))

@@ -145,6 +145,8 @@ class MarkedMigration:
 
         async def undo(token: str) -> None:
             before, was_graphmill = json.loads(record.get("schema", "[]")), bool(record.get("graphmill"))
+            # Killed after the last node is back, it still has something to finish.
+            await self._graph.remember({"open": True})
             # Before the nodes: two that had the same id get it back.
             dropped = not await self._migrated_elsewhere(survey) and await self._graph.drop_schema(
                 before, was_graphmill=was_graphmill
@@ -163,6 +165,8 @@ class MarkedMigration:
             await self._graph.forget_pages(self._scope.project)
             if dropped:
                 await self._graph.restore_schema(before, was_graphmill=was_graphmill)
+            else:
+                await self._graph.remember({"open": False})
 
         await self._alone(undo)
         moved, _ = summed(counted)

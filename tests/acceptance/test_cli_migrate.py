@@ -80,16 +80,25 @@ def test_an_expansion_survives_kills_at_any_moment(expansion: Cli) -> None:
     assert (expansion.folder / "graph.kuzu").read_bytes() == before
 
 
-def test_a_graph_on_a_server_survives_kills_at_any_moment(served: Cli, old: OldGraph) -> None:
+@pytest.mark.parametrize("kills", [10, pytest.param(500, marks=pytest.mark.soak)])
+def test_a_graph_on_a_server_survives_kills_at_any_moment(served: Cli, old: OldGraph, kills: int) -> None:
     old.write([_scope(number) for number in range(4000)])
     before = old.picture()
     random = Random(7)
-    for _ in range(_KILLS):
-        _killed(served, random.uniform(0.5, 4.0))
+    verb, killed = "apply", 0
+    while killed < kills:
+        command = ["tests.conformance.killed_marked", old.server.uri, str(old.project), verb, str(random.randint(1, 60))]
+        ended = subprocess.run([sys.executable, "-m", *command], env=served.environment, cwd=ROOT, check=False)
+        assert ended.returncode in (0, -9)
+        killed += ended.returncode == -9
+        if ended.returncode == 0:
+            verb = "rollback" if verb == "apply" else "apply"
     assert served("migrate", "apply", *MODEL).code == 0
     outcome = served("migrate", "validate", "--json")
     assert (outcome.code, outcome.json["total"], outcome.json["problems"]) == (0, 4000, [])
     assert {state for _, state in old.decisions().values()} == {"linked"}
+    old.run("MATCH (n:Scope {uuid: 'scope 7', projectId: $project}) SET n._migratedBy = '9-structure'")
+    assert served("migrate", "validate").code == 1
     assert served("migrate", "rollback").code == 0
     assert old.picture() == before
 
