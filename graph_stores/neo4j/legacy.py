@@ -224,7 +224,9 @@ def _notes(page: str, rows: Sequence[Mapping[str, Value]]) -> list[Value]:
         {
             "key": f"migration page {page} {number}",
             "project": project,
-            "rules": json.dumps([[row["rule"], row["label"], row["count"]] for row in rows if row["project"] == project]),
+            "rules": json.dumps(
+                [[row["rule"], row["label"], row["count"]] for row in rows if row["project"] == project]
+            ),
         }
         for number, project in enumerate(projects)
     ]

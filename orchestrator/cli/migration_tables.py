@@ -83,9 +83,8 @@ def print_outcome(verb: str, outcome: Outcome, graphmill: str) -> None:
         print_parts(f"vectors that are kept: {printable(outcome.model)}, {outcome.dimension} numbers")
     if outcome.left:
         counts = ", ".join(f"{label} ({number:,})" for label, number in outcome.left.items())
-        print_parts(
-            f"{'made since the migration, and still there' if verb == 'rollback' else 'left alone'}: {printable(counts)}"
-        )
+        kept = "made since the migration, and still there" if verb == "rollback" else "left alone"
+        print_parts(f"{kept}: {printable(counts)}")
     for problem in outcome.problems:
         examples = f": {', '.join(problem.examples)}" if problem.examples else ""
         print_parts(printable(f"problem: {problem.count:,} {problem.label} {problem.problem}{examples}"))

@@ -15,7 +15,9 @@ from orchestrator.stages import TEXTS
 from orchestrator.states import State
 
 EMPTY = "a placeholder: nothing was ever read for it"
-NO_FOLDER = "a file of a migrated graph, in no folder that graphmill knows: to have it read, graphmill ingest its folder"
+NO_FOLDER = (
+    "a file of a migrated graph, in no folder that graphmill knows: to have it read, graphmill ingest its folder"
+)
 _PAGE = 1000
 _FILE = "File"
 _TO_LINKED = {State.PENDING: (State.PARSING, State.PARSED, State.LINKING), State.PARSED: (State.LINKING,)}

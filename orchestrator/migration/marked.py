@@ -228,9 +228,7 @@ class MarkedMigration:
         async def work(page: Mapping[str, int]) -> None:
             looked = await self._look(settled, survey, page, twins=twins)
             asked = {"stale": looked.stale, "ids": looked.ids(self._scope, given), **born}
-            rows = await self._graph.move(
-                "apply", {**self._parameters(settled), **page, **asked}, token=token
-            )
+            rows = await self._graph.move("apply", {**self._parameters(settled), **page, **asked}, token=token)
             moved.extend(map(moved_of, rows))
             done.add(page)
 

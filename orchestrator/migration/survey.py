@@ -93,7 +93,9 @@ class Survey:
     def add_page(self, first: int, rows: Sequence[Row]) -> None:
         for row in rows:
             self.add(row)
-        open_questions = [row for row in rows if row["generation"] in _GENERATIONS and (row["lacksId"] or row["hashed"])]
+        open_questions = [
+            row for row in rows if row["generation"] in _GENERATIONS and (row["lacksId"] or row["hashed"])
+        ]
         if not open_questions:
             self.decided.add(first)
         self.lacks_ids = self.lacks_ids or any(row["lacksId"] for row in open_questions)
@@ -273,9 +275,7 @@ def _foreign(survey: Survey) -> str:
     )
 
 
-async def each_page(
-    last: int, work: Callable[[dict[str, int]], Awaitable[None]], size: int, at_once: int = 3
-) -> None:
+async def each_page(last: int, work: Callable[[dict[str, int]], Awaitable[None]], size: int, at_once: int = 3) -> None:
     """All pages up to the last place, a few at a time; the first failure ends it, and what was committed stays."""
     waiting = asyncio.Semaphore(at_once)
 

@@ -87,7 +87,13 @@ def test_a_graph_on_a_server_survives_kills_at_any_moment(served: Cli, old: OldG
     random = Random(7)
     verb, killed = "apply", 0
     while killed < kills:
-        command = ["tests.conformance.killed_marked", old.server.uri, str(old.project), verb, str(random.randint(1, 60))]
+        command = [
+            "tests.conformance.killed_marked",
+            old.server.uri,
+            str(old.project),
+            verb,
+            str(random.randint(1, 60)),
+        ]
         ended = subprocess.run([sys.executable, "-m", *command], env=served.environment, cwd=ROOT, check=False)
         assert ended.returncode in (0, -9)
         killed += ended.returncode == -9

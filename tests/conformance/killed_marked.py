@@ -54,7 +54,8 @@ async def main(url: str, project: str, verb: str, moment: int) -> None:
     graph = await open_legacy(url, project=project, credentials=credentials)
     given = Model(provider="openai", model="small", assumed=True)
     wishes = Wishes(scope=Scope(project=project, home=project), given=given)
-    await getattr(MarkedMigration(_Mortal(graph, moment), wishes), verb)()  # type: ignore[arg-type] it is one, while it lives
+    mortal: Any = _Mortal(graph, moment)
+    await getattr(MarkedMigration(mortal, wishes), verb)()
     await graph.close()
 
 

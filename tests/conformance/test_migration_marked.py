@@ -64,7 +64,7 @@ GENERATIONS = [
     node("Scope", "torn", content=TEXT, chunkCount=3, usesChunks=True, chunks=2, **OURS),
     node("CodeBlock", None, content=TEXT, linked=True),
     node("File", "g3-word", _state="entities", createdAt=datetime(2025, 1, 2, 3, tzinfo=UTC), rawContentHash="raw"),
-    node("File:WebPage", "two-labels", state="discovered", stateUpdatedAt=datetime(2025, 1, 2, 3), hash="hash"),  # noqa: DTZ001
+    node("File:WebPage", "two-labels", state="discovered", stateUpdatedAt=datetime(2025, 1, 2, 3), hash="hash"),
     scope("leftovers", _wasCreated=True, _wasUpdated=False, _previousState="linked", _action="x", entitiesDirty=True),
     scope("hashed", contentHash="content", parsedContentHash="parsed", createdAt="yesterday"),
     scope("parsed-hash", parsedContentHash="parsed", createdAt=1735786800000),
@@ -152,12 +152,16 @@ async def test_details_survive(old: OldGraph) -> None:
         assert dated["_detectedAt"].iso_format() == "2025-01-02T03:04:05.000000000+02:00"
         assert dated["createdAt"] == "2025-01-02T03:04:05+02:00", "a person's own property"
         assert chunked["embedding"] == pytest.approx(VECTOR)
-        moments = {uuid: old.node(uuid)["_detectedAt"].iso_format()[:13] for uuid in ("g3-word", "two-labels", "parsed-hash")}
+        moments = {
+            uuid: old.node(uuid)["_detectedAt"].iso_format()[:13] for uuid in ("g3-word", "two-labels", "parsed-hash")
+        }
         assert set(moments.values()) == {"2025-01-02T03"}, "a DateTime, one without a zone, milliseconds"
         now = datetime.now(UTC)
         for uuid in ("hashed", "dir"):
             assert abs(old.node(uuid)["_detectedAt"].to_native() - now).total_seconds() < 600, "no time that is one"
-        hashes = {uuid: old.node(uuid)["_contentHash"] for uuid in ("g3-word", "two-labels", "hashed", "parsed-hash", "dir")}
+        hashes = {
+            uuid: old.node(uuid)["_contentHash"] for uuid in ("g3-word", "two-labels", "hashed", "parsed-hash", "dir")
+        }
         assert hashes == {
             "g3-word": "raw", "two-labels": "hash", "hashed": "content", "parsed-hash": "parsed", "dir": None
         }  # fmt: skip
@@ -252,12 +256,18 @@ async def test_each_rule_is_reconciled_with_what_it_moved_of_one_project_and_of_
             await migration.apply()
             assert (await migration.validate()).problems == [], "what went back does not count twice"
             old.run("MATCH (n:Scope {uuid: 'g1', projectId: $project}) SET n._migratedBy = '9-structure'")
-            found = {(each.problem.partition(" moved")[0], each.label, each.count) for each in (await migration.validate()).problems}
+            found = {
+                (each.problem.partition(" moved")[0], each.label, each.count)
+                for each in (await migration.validate()).problems
+            }
             assert found == {("rule 7-vectors-complete", "Scope", 1), ("rule 9-structure", "Scope", 1)}
         everywhere = {"scope": Scope(project=None, home="home")}
         async with other.migration() as migration, old.migration(**everywhere) as whole:
             assert (await migration.validate()).problems == []
-            assert found <= {(each.problem.partition(" moved")[0], each.label, each.count) for each in (await whole.validate()).problems}
+            assert found <= {
+                (each.problem.partition(" moved")[0], each.label, each.count)
+                for each in (await whole.validate()).problems
+            }
             await migration.rollback()
     finally:
         other.wipe()
@@ -281,7 +291,9 @@ async def test_what_is_printed_can_be_run_by_hand(old: OldGraph) -> None:
         if name == "apply":
             # Without an id that could be its uuid a node is left for `look` to name.
             moved = {(row["rule"], row["label"], row["to"]): row["count"] for row in answers["apply"]}
-            assert sum(moved.values()) == sum(planned.values()) - len([row for row in answers["look"] if row["lacksId"]])
+            assert sum(moved.values()) == sum(planned.values()) - len(
+                [row for row in answers["look"] if row["lacksId"]]
+            )
             assert moved.items() >= {key: count for key, count in planned.items() if key[1] == "File"}.items()
     assert list(answers) == ["plan", "look", "apply", "rollback"]
     assert old.picture() == before
