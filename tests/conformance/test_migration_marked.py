@@ -147,20 +147,21 @@ async def test_details_survive(old: OldGraph) -> None:
     old.write(GENERATIONS)
     async with old.migration() as migration:
         await migration.apply()
-        error, dated, chunked = old.node("g1-error"), old.node("g1-file"), old.node("chunked")
+        found = {row["uuid"]: row for row in old.nodes()}
+        error, dated, chunked = found["g1-error"], found["g1-file"], found["chunked"]
         assert (error["_errorType"], error["_retryCount"], error["_errorMessage"]) == ("link", 2, "no")
         assert dated["_detectedAt"].iso_format() == "2025-01-02T03:04:05.000000000+02:00"
         assert dated["createdAt"] == "2025-01-02T03:04:05+02:00", "a person's own property"
         assert chunked["embedding"] == pytest.approx(VECTOR)
         moments = {
-            uuid: old.node(uuid)["_detectedAt"].iso_format()[:13] for uuid in ("g3-word", "two-labels", "parsed-hash")
+            uuid: found[uuid]["_detectedAt"].iso_format()[:13] for uuid in ("g3-word", "two-labels", "parsed-hash")
         }
         assert set(moments.values()) == {"2025-01-02T03"}, "a DateTime, one without a zone, milliseconds"
         now = datetime.now(UTC)
         for uuid in ("hashed", "dir"):
-            assert abs(old.node(uuid)["_detectedAt"].to_native() - now).total_seconds() < 600, "no time that is one"
+            assert abs(found[uuid]["_detectedAt"].to_native() - now).total_seconds() < 600, "no time that is one"
         hashes = {
-            uuid: old.node(uuid)["_contentHash"] for uuid in ("g3-word", "two-labels", "hashed", "parsed-hash", "dir")
+            uuid: found[uuid]["_contentHash"] for uuid in ("g3-word", "two-labels", "hashed", "parsed-hash", "dir")
         }
         assert hashes == {
             "g3-word": "raw", "two-labels": "hash", "hashed": "content", "parsed-hash": "parsed", "dir": None
