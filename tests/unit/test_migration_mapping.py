@@ -3,12 +3,14 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 
 from orchestrator.migration.articles import Facts, fate, has_gap, keys_of, place_of
 from orchestrator.migration.mapping import InvalidMapping, read_mapping
 from orchestrator.migration.marks import Marks, is_stale
+from pipelines.wikipedia.identity import article_uuid
 
 DOCS = Path(__file__).parents[2] / "docs" / "migrate.md"
 
@@ -75,3 +77,9 @@ def test_words_are_read_however_they_are_written() -> None:
     facts = Facts(word="Discovered", sections=0, gap=False, links=0, vectors=False)
     assert fate(facts).rule == "w1-not-read"
     assert fate(replace(facts, word="Frobbing")).rule == "10-unknown-word"
+
+
+def test_uuids_of_a_wiki_are_of_version_five() -> None:
+    namespace = uuid5(NAMESPACE_URL, "graphmill:wikipedia")
+    for title in ("Mill", "Mühle", "", "\0"):
+        assert article_uuid("p", "enwiki", title) == str(uuid5(namespace, f"p\0Article\0enwiki\0{title}"))
