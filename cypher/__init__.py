@@ -16,7 +16,8 @@ from pathlib import Path
 _ROOT = Path(__file__).parent
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_TYPE = re.compile(r"[A-Z][A-Z0-9_]{0,30}(\(\d{1,3}(, ?\d{1,3})?\))?(\[\d{0,6}\]){0,3}")
+# As an engine itself names them, which may be long: STRUCT(a INT64, b MAP(STRING, DOUBLE[3])).
+_TYPE = re.compile(r"[A-Z][A-Za-z0-9_(), \[\]]{0,4000}")
 _REPEATED = re.compile(r"%\[(?:([^|\]]*)\|)?(.+?)\]%", re.DOTALL)
 _OF_MARKS = re.compile(r"%(any|first|each) (\w+)\|(.+?)%")
 _PART = re.compile(r"%part (\w+)%")
@@ -81,9 +82,18 @@ def of_marks(dialect: str, name: str, names: Mapping[str, Sequence[str]]) -> str
 
 def add_column(table: str, column: str, kind: str) -> str:
     """A column of a type as the engine itself names it."""
+    return _with_type(render("kuzu", "migration/add_column", label=table, column=column), kind)
+
+
+def add_table(table: str, key: str, kind: str) -> str:
+    """A table of nodes with nothing but its key."""
+    return _with_type(render("kuzu", "migration/add_table", label=table, column=key), kind)
+
+
+def _with_type(text: str, kind: str) -> str:
     if not _TYPE.fullmatch(kind):
         raise ValueError(f"{kind[:60]!r} is not the name of a type")
-    return render("kuzu", "migration/add_column", label=table, column=column).replace("%kind%", kind)
+    return text.replace("%kind%", kind)
 
 
 def migrations(dialect: str) -> list[Migration]:

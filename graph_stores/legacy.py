@@ -4,9 +4,9 @@ Apart from `Store`, which refuses such a graph. Knows no rule: what a mark means
 arrives as parameters of the queries in `cypher/<dialect>/migration/`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -46,14 +46,21 @@ class Held(Protocol):
 
     def column(self, name: str) -> list[Value]: ...
 
+    def lengths(self, name: str) -> list[int | None]:
+        """How long each list of a column is; None where there is none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """Columns that go over as they are: of the rows at these places, by their old name and their new one."""
+    """Columns that go over as they are, by their old name and their new one: of the rows at these places, or of all.
+
+    Of what is in `copies` a second column is made, by its new name, and only in those rows."""
 
     held: Held
-    places: Sequence[int]
+    places: Sequence[int] | None
     names: Mapping[str, str]
+    copies: Mapping[str, tuple[str, Sequence[bool]]] = field(default_factory=dict)
 
 
 class MarkedGraph(Protocol):
@@ -140,8 +147,35 @@ class MarkedGraph(Protocol):
     async def close(self) -> None: ...
 
 
+class Page(Protocol):
+    """A part of the new graph's rows that is there as a whole or not at all; `counted` is kept with it."""
+
+    counted: Any  # Any: whatever can be written as JSON
+
+
+class Staging(Protocol):
+    """The pages that are there already, also those that were made before a kill."""
+
+    order: Mapping[str, Any]
+
+    def note(self, **more: Any) -> None:
+        """Facts that stay the same however often it is begun."""
+        ...
+
+    def counted(self, name: str) -> Any: ...
+
+    def page(self, name: str) -> AbstractContextManager[Page]: ...
+
+    def columns(self, table: str, names: Sequence[str], pair: tuple[str, str] = ("", "")) -> Iterator[tuple[Any, ...]]:
+        """Some columns of what is in the pages, row by row."""
+        ...
+
+
 class NewGraph(Protocol):
-    """A graph of graphmill's that is filled table by table."""
+    """A graph of graphmill's whose rows are put into pages, and loaded when all of them are there."""
+
+    said: Sequence[str]
+    """The statements that made its tables, in addition to graphmill's own schema."""
 
     @property
     def tables(self) -> "Tables": ...
@@ -152,14 +186,30 @@ class NewGraph(Protocol):
 
     def drop_columns(self, table: str, columns: Sequence[str]) -> None: ...
 
-    def add(self, label: str, columns: Mapping[str, Value], count: int, carried: Carried | None = None) -> None:
+    def add_table(self, label: str, key: str, columns: Mapping[str, str]) -> None: ...
+
+    def add_relationship(self, kind: str, pairs: Iterable[tuple[str, str]], columns: Mapping[str, str]) -> None: ...
+
+    def add(
+        self, page: Any, label: str, columns: Mapping[str, Value], count: int, carried: Carried | None = None
+    ) -> None:
         """Rows of a table: lists, or one value for all of them; and what is carried over from the old one."""
         ...
 
     def connect(
-        self, kind: str, source: str, target: str, ends: tuple[list[str], list[str]], columns: Mapping[str, Value]
+        self,
+        page: Any,
+        kind: str,
+        pair: tuple[str, str],
+        columns: Mapping[str, Value],
+        count: int,
+        carried: Carried | None = None,
     ) -> None:
-        """Edges between nodes that are there, by uuid."""
+        """Relationships by the keys of their ends, `_from` and `_to`."""
+        ...
+
+    def load(self, staging: Any) -> None:
+        """All that is in the pages."""
         ...
 
     def run(self, question: str, parameters: Mapping[str, Value]) -> None: ...
@@ -170,6 +220,10 @@ class TableGraph(Protocol):
 
     url: str
     tables: "Tables"
+    keys: Mapping[str, str]
+    """The key of each table of nodes."""
+    odd: Sequence[str]
+    """Names of tables and columns that would have to be quoted, and cannot be asked for."""
     backup: Path
 
     @property
@@ -179,16 +233,31 @@ class TableGraph(Protocol):
 
     def places(self, label: str) -> tuple[int, int]: ...
 
+    def text(self, question: str, columns: Sequence[str] = (), properties: Sequence[str] = (), **names: str) -> str: ...
+
     def rows(
         self, question: str, parameters: Mapping[str, Value], columns: Sequence[str] = (), **names: str
     ) -> list[Sequence[Value]]: ...
 
     def held(
-        self, question: str, parameters: Mapping[str, Value], columns: Sequence[str] = (), **names: str
+        self,
+        question: str,
+        parameters: Mapping[str, Value],
+        columns: Sequence[str] = (),
+        properties: Sequence[str] = (),
+        **names: str,
     ) -> Held: ...
 
     def check_room(self) -> None:
         """Refuse where the copy and the new graph would not fit."""
+        ...
+
+    def staging(self, order: Mapping[str, Value]) -> Staging:
+        """The pages of this order that there are; those of another go."""
+        ...
+
+    def trying(self, project: str, space: VectorSpace | None) -> AbstractContextManager[NewGraph]:
+        """A new graph that is thrown away."""
         ...
 
     def building(self, project: str, space: VectorSpace | None) -> AbstractContextManager[NewGraph]: ...

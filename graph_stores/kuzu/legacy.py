@@ -2,7 +2,8 @@
 
 Such tables cannot become graphmill's where they are: their keys are others. So a new database is built beside the old
 one, which is only read; then the new one takes its place, in the way in which a guarded checkpoint is undone (`guard`),
-so that a kill leaves one or the other. The old files, byte for byte, are the way back.
+so that a kill leaves one or the other. The old files, byte for byte, are the way back. What was read and decided before
+a kill is not read again (`staging`).
 """
 
 import asyncio
@@ -12,31 +13,32 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
+from uuid import UUID
 
 import cypher
 from graph_stores import Credentials
 from graph_stores.errors import StoreFull
-from graph_stores.kuzu.columns import Tables, arrow, arrow_type
-from graph_stores.kuzu.engine import Engine
+from graph_stores.kuzu.building import Building
+from graph_stores.kuzu.columns import Tables
 from graph_stores.kuzu.errors import translate, translate_open
 from graph_stores.kuzu.guard import Guard
+from graph_stores.kuzu.memory import use_few_arenas
 from graph_stores.kuzu.ownership import Ownership
-from graph_stores.kuzu.schema import Schema
 from graph_stores.kuzu.session import DIALECT, Session
+from graph_stores.kuzu.staging import Staging
 from graph_stores.kuzu.traits import TRAITS
-from graph_stores.kuzu.vectors import Vectors
-from graph_stores.legacy import Carried, Held
+from graph_stores.legacy import Held
 from graph_stores.model import Value, VectorSpace
 
 T = TypeVar("T")
 
 _BUFFER_POOL = 1 << 30
-_DEADLINE = 3600.0
 _BACKUP = "before-migration"
 _CHUNK = 100_000
-# The old file is copied once and written anew once.
-_ROOM = 2.5
+# The old file is copied once and written anew twice: as pages, and as a graph.
+_ROOM = 3.5
 
 
 async def open_legacy(
@@ -46,6 +48,7 @@ async def open_legacy(
 
     name, path = checked_path(url)
     ownership = Ownership.take(path)
+    use_few_arenas()
     try:
         return await asyncio.to_thread(TableDatabase, url, name, path, ownership)
     except BaseException:
@@ -66,7 +69,11 @@ class TableDatabase:
         self.backup = path.with_name(f"{path.name}.{_BACKUP}")
         self._database: Any = None
         self.tables = Tables(nodes={}, edges={}, pairs={}, readable={})
+        self.keys: dict[str, str] = {}
+        self.odd: list[str] = []
         self._open()
+        if self.is_graphmill:  # it has taken its place, and nobody was left to tidy up
+            shutil.rmtree(self._work, ignore_errors=True)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Nothing here is asynchronous: an engine blocks."""
@@ -81,14 +88,38 @@ class TableDatabase:
         (last, count), *_ = self.rows("last_offset", {}, label=label)
         return (0 if last is None else int(last) + 1), int(count)
 
+    def text(self, question: str, columns: Sequence[str] = (), properties: Sequence[str] = (), **names: str) -> str:
+        return cypher.render(
+            DIALECT, f"migration/{question}", columns=tuple(columns), properties=tuple(properties), **names
+        )
+
     def rows(
         self, question: str, parameters: Mapping[str, Value], columns: Sequence[str] = (), **names: str
     ) -> list[Sequence[Value]]:
-        return list(self._run(question, parameters, columns, names).get_all())
+        return list(self._run(question, parameters, columns, (), names).get_all())
 
-    def held(self, question: str, parameters: Mapping[str, Value], columns: Sequence[str] = (), **names: str) -> Held:
+    def held(
+        self,
+        question: str,
+        parameters: Mapping[str, Value],
+        columns: Sequence[str] = (),
+        properties: Sequence[str] = (),
+        **names: str,
+    ) -> Held:
         """As columns, of which those that are only carried over are never looked at."""
-        return _ArrowHeld(self._run(question, parameters, columns, names).get_as_arrow(_CHUNK))
+        import pyarrow
+
+        def run(within: Mapping[str, Value]) -> Any:
+            return self._run(question, within, columns, properties, names)
+
+        table = run(parameters).get_as_arrow(_CHUNK)
+        try:
+            table.validate()
+        except pyarrow.ArrowInvalid:
+            # Kuzu leaves the fields of a null structure out, so all after it are of another row.
+            schema = run({**parameters, "first": 0, "last": 0}).get_as_arrow(_CHUNK).schema
+            table = _from_values(run(parameters).get_all(), schema)
+        return _ArrowHeld(table)
 
     def check_room(self) -> None:
         needed = int(_ROOM * (self._guard.file_size() + self._guard.log_size()))
@@ -98,22 +129,41 @@ class TableDatabase:
                 hint="make room, or move the graph to where there is some; nothing was changed",
             )
 
+    def staging(self, order: Mapping[str, Value]) -> Staging:
+        """The pages of a new graph beside this one; those of another order, or of the file as it no longer is, go."""
+        files = [file for file in (self._path, self._guard.log) if file.exists()]
+        now = {file.name: [file.stat().st_size, file.stat().st_mtime_ns] for file in files}
+        return Staging(self._work / "pages", {**order, "files": now})
+
     @contextmanager
-    def building(self, project: str, space: VectorSpace | None) -> Iterator["Building"]:
-        """A new graph beside this one; whatever an earlier try left there goes first."""
-        shutil.rmtree(self._work, ignore_errors=True)
-        self._work.mkdir()
-        building = Building(self._name, self._work / self._path.name, project, space)
+    def building(self, project: str, space: VectorSpace | None) -> Iterator[Building]:
+        """A new graph beside this one, empty; it is filled from pages at the end."""
+        self._work.mkdir(exist_ok=True)
+        folder = self._work / "graph"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        building = Building(self._name, folder / self._path.name, project, space)
         try:
             yield building
         finally:
             building.close()
 
+    @contextmanager
+    def trying(self, project: str, space: VectorSpace | None) -> Iterator[Building]:
+        """A new graph that is thrown away, to see what would be made."""
+        with TemporaryDirectory() as folder:
+            building = Building(self._name, Path(folder) / self._path.name, project, space)
+            try:
+                yield building
+            finally:
+                building.close()
+
     def take_place(self) -> None:
         """The new graph instead of this one, whose files are kept."""
         self._close()
         self._guard.backup(_BACKUP)
-        self._guard.replace_by(self._work)
+        self._guard.replace_by(self._work / "graph")
+        shutil.rmtree(self._work, ignore_errors=True)
         self._open()
 
     def restore(self) -> None:
@@ -127,7 +177,7 @@ class TableDatabase:
         shutil.rmtree(self.backup, ignore_errors=True)
 
     @contextmanager
-    def writing(self) -> Iterator["Building"]:
+    def writing(self) -> Iterator[Building]:
         """This graph itself, which is graphmill's by now."""
         self._close()
         own = Building(self._name, self._path, "", None, new=False)
@@ -151,6 +201,14 @@ class TableDatabase:
         except Exception as error:
             raise translate_open(error, self._path, self._name) from error
         self.tables = Tables.read(lambda text: self._session.run(text, keep=False))
+        self.keys, self.odd = {}, []
+        for name, _ in self._session.run(cypher.load(DIALECT, "tables"), keep=False):
+            if not cypher.is_identifier(name):
+                self.odd.append(name)
+                continue
+            columns = self._session.run(cypher.render(DIALECT, "migration/keys", label=name), keep=False)
+            self.odd += [f"{name}.{column}" for _, column, *_ in columns if not cypher.is_identifier(column)]
+            self.keys |= {table: column for table in (name,) for _, column, _, _, key in columns if key is True}
 
     def _close(self) -> None:
         if self._database is not None:
@@ -159,92 +217,18 @@ class TableDatabase:
             self._database = None
 
     def _run(
-        self, question: str, parameters: Mapping[str, Value], columns: Sequence[str], names: Mapping[str, str]
+        self,
+        question: str,
+        parameters: Mapping[str, Value],
+        columns: Sequence[str],
+        properties: Sequence[str],
+        names: Mapping[str, str],
     ) -> Any:
-        text = cypher.render(DIALECT, f"migration/{question}", columns=tuple(columns), **names)
+        text = self.text(question, columns, properties, **names)
         try:
             return self._session.answer(text, parameters)
         except RuntimeError as error:
             raise translate(error, f"the query {question} failed") from error
-
-
-class Building:
-    """A graph of graphmill's that is filled table by table. Nothing of it counts before it takes its place."""
-
-    def __init__(self, name: str, path: Path, project: str, space: VectorSpace | None, *, new: bool = True) -> None:
-        self._engine = Engine(name, path, Guard(path, lambda _: None), connect=None, deadline=_DEADLINE)
-        self._engine.recover_and_open()
-        self._project = project
-        if new:
-            Schema(self._engine).migrate()
-            if space:
-                Vectors(self._engine, project).use(space)
-
-    @property
-    def tables(self) -> Tables:
-        return self._engine.tables
-
-    def add_columns(self, table: str, columns: Mapping[str, str]) -> None:
-        for column, kind in columns.items():
-            with self._engine.transaction("a column could not be added") as session:
-                session.run(cypher.add_column(table, column, kind), keep=False)
-        self._engine.read_tables()
-
-    def drop_columns(self, table: str, columns: Sequence[str]) -> None:
-        with self._engine.transaction("a column could not be dropped") as session:
-            for column in columns:
-                text = cypher.render(DIALECT, "migration/drop_column", label=table, column=column)
-                session.run(text, keep=False)
-        self._engine.read_tables()
-
-    def add(self, label: str, columns: Mapping[str, Value], count: int, carried: Carried | None = None) -> None:
-        """Rows of a table: lists, or one value for all of them; and what is carried over from the old one."""
-        types = self._engine.tables.nodes[label]
-        table = self._table({**columns, "projectId": self._project}, types, count, carried)
-        self._copy(
-            cypher.render(DIALECT, "migration/copy_nodes", columns=tuple(table.column_names), label=label), table
-        )
-
-    def connect(
-        self, kind: str, source: str, target: str, ends: tuple[list[str], list[str]], columns: Mapping[str, Value]
-    ) -> None:
-        if not ends[0]:
-            return
-        types = {**self._engine.tables.edges[kind], "from": "STRING", "to": "STRING"}
-        table = self._table({"from": ends[0], "to": ends[1], **columns}, types, len(ends[0]), None)
-        form = "migration/copy_edges" if columns else "migration/copy_bare_edges"
-        names = {"type": kind, "source": source, "target": target}
-        self._copy(cypher.render(DIALECT, form, columns=tuple(columns), **names), table)
-
-    def run(self, question: str, parameters: Mapping[str, Value]) -> None:
-        with self._engine.transaction("the migration could not be written down") as session:
-            session.run(cypher.load(DIALECT, f"migration/{question}"), parameters)
-
-    def close(self) -> None:
-        if self._engine.is_open:
-            self._engine.checkpoint(wait=True, last=True)
-            self._engine.close()
-
-    def _table(
-        self, columns: Mapping[str, Value], types: Mapping[str, str], count: int, carried: Carried | None
-    ) -> Any:
-        import pyarrow
-
-        lists = {name: value for name, value in columns.items() if isinstance(value, list)}
-        table = arrow(lists, types)
-        for name, value in columns.items():
-            if name not in lists:
-                alike = pyarrow.repeat(pyarrow.scalar(value, arrow_type(pyarrow, types[name])), count)
-                table = table.append_column(name, alike)
-        if carried:
-            taken = carried.held.table.take(pyarrow.array(carried.places, pyarrow.int64()))
-            for source, target in carried.names.items():
-                table = table.append_column(target, _cast(taken.column(source), types[target]))
-        return table
-
-    def _copy(self, text: str, table: Any) -> None:
-        with self._engine.transaction("rows could not be copied") as session:
-            session.run(text, {"rows": table}, keep=False)
 
 
 class _ArrowHeld:
@@ -258,12 +242,32 @@ class _ArrowHeld:
         values: list[Value] = self.table.column(name).to_pylist()
         return values
 
+    def lengths(self, name: str) -> list[int | None]:
+        import pyarrow
 
-def _cast(column: Any, kind: str) -> Any:
-    """As the new table's column has it: numbers may be wider, vectors are of single precision."""
+        column = self.table.column(name)
+        if pyarrow.types.is_fixed_size_list(column.type):
+            return [column.type.list_size if there else None for there in column.is_valid().to_pylist()]
+        if not pyarrow.types.is_list(column.type):
+            return [None] * len(self)
+        values: list[int | None] = pyarrow.compute.list_value_length(column).to_pylist()
+        return values
+
+
+def _from_values(rows: Sequence[Sequence[Value]], schema: Any) -> Any:
     import pyarrow
 
-    wanted = arrow_type(pyarrow, kind)
-    if wanted is None or column.type == wanted:
-        return column
-    return column.cast(wanted, safe=False)
+    return pyarrow.table(
+        [pyarrow.array([_arrow_value(row[number]) for row in rows], field.type) for number, field in enumerate(schema)],
+        schema=schema,
+    )
+
+
+def _arrow_value(value: Value) -> Value:
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _arrow_value(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return value if value and type(value[0]) is float else [_arrow_value(item) for item in value]
+    return value

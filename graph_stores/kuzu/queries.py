@@ -56,7 +56,7 @@ class Queries:
 
     def answer(self, asked: Question) -> Table:
         try:
-            return _table(self._engine.answer(asked.text, bindable(asked.parameters)))
+            return _table(self._engine.answer(self._engine.tables.naming(asked.text), bindable(asked.parameters)))
         except RuntimeError as error:
             raise translate(error, f"the question {asked.name} failed") from error
 

@@ -20,6 +20,7 @@ _DONE = {
     "rollback": "{count} put back as they were",
     "finalize": "{count} have no old marks any more; next: {graphmill} status",
 }
+_LEFT = {"apply": "do", "validate": "check"}
 
 
 class Meter:
@@ -90,6 +91,14 @@ def print_outcome(verb: str, outcome: Outcome, graphmill: str) -> None:
         print_parts(printable(f"problem: {problem.count:,} {problem.label} {problem.problem}{examples}"))
     if outcome.backup:
         print_parts(f"the graph as it was is in {printable(outcome.backup)}")
+    if outcome.finalized and verb in ("apply", "validate"):
+        print_parts(
+            f"the migration was finalized ({printable(outcome.finalized)}): nothing is left of it to {_LEFT[verb]}"
+        )
+        return
+    if outcome.again and verb == "apply":
+        print_parts(f"it is migrated already; next: {printable(graphmill)} migrate validate")
+        return
     count = f"{outcome.total:,} node{'' if outcome.total == 1 else 's'}"
     problems = f"{len(outcome.problems)} problems" if outcome.problems else "no problem"
     print_parts(_DONE[verb].format(count=count, graphmill=printable(graphmill), problems=problems))

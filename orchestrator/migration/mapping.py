@@ -5,7 +5,7 @@ Adds to what is recognised unasked. Whatever is wrong in it is refused with its 
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -43,8 +43,22 @@ class InvalidMapping(Misuse):
     code = "invalid_mapping"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappingFile:
+    """The marks of a file, before those that are known anyway; `names` are those that it gives itself, by its keys."""
+
+    marks: Marks
+    names: Mapping[str, tuple[str, ...]]
+    wrong: Callable[[str, str, str], InvalidMapping]
+    """What is wrong about a key, and what to do about it, with the line of the key."""
+
+
 def read_mapping(path: Path) -> Marks:
     """The marks of the file, before those that are known anyway."""
+    return read_mapping_file(path).marks
+
+
+def read_mapping_file(path: Path) -> MappingFile:
     try:
         text = path.read_text(encoding="utf-8")
         written = tomllib.loads(text)
@@ -54,7 +68,10 @@ def read_mapping(path: Path) -> Marks:
         raise InvalidMapping(
             f"{path} is not a TOML file: {error}", hint='write key = "value", and names in quotes'
         ) from error
-    return _File(path=path, lines=text.splitlines()).marks(written)
+    file = _File(path=path, lines=text.splitlines())
+    marks = file.marks(written)
+    names = {key: file.names(key, value) for key, value in written.items() if key != "words"}
+    return MappingFile(marks=marks, names=names, wrong=file.wrong)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +84,9 @@ class _File:
             if key not in _KEYS:
                 near = get_close_matches(key, _KEYS, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(_KEYS)}"
-                raise self._wrong(key, f"{key!r} is nothing that a mapping says", hint)
+                raise self.wrong(key, f"{key!r} is nothing that a mapping says", hint)
         marks = Marks()
-        names = {key: self._names(key, value) for key, value in written.items() if key != "words"}
+        names = {key: self.names(key, value) for key, value in written.items() if key != "words"}
         changes: dict[str, Any] = {
             field: _before(names[key], getattr(marks, field)) for key, field in _NAMES.items() if key in names
         }
@@ -83,30 +100,28 @@ class _File:
         changes["words"] = {**marks.words, **self._words(written.get("words", {}))}
         return replace(marks, **changes)
 
-    def _names(self, key: str, value: object) -> tuple[str, ...]:
+    def names(self, key: str, value: object) -> tuple[str, ...]:
         given = [value] if isinstance(value, str) else value
         if not isinstance(given, list) or not given or not all(isinstance(each, str) for each in given):
-            raise self._wrong(key, f"{key} is {value!r}, expected a name or a list of names", f'write {key} = "name"')
+            raise self.wrong(key, f"{key} is {value!r}, expected a name or a list of names", f'write {key} = "name"')
         for name in given:
             if not cypher.is_identifier(name):
                 hint = "use letters, digits and underscores"
-                raise self._wrong(key, f"{name[:60]!r} in {key} cannot be the name of a property or label", hint)
+                raise self.wrong(key, f"{name[:60]!r} in {key} cannot be the name of a property or label", hint)
         return tuple(given)
 
     def _words(self, words: object) -> dict[str, str]:
         if not isinstance(words, dict):
-            raise self._wrong(
+            raise self.wrong(
                 "words", f"words is {words!r}, expected a table of words", 'write [words] and then word = "ready"'
             )
         for word, state in words.items():
             if state not in _STATES:
                 hint = f"expected one of {', '.join(_STATES)}"
-                raise self._wrong(
-                    word, f"the word {word!r} means {state!r}, which is no state to come to rest in", hint
-                )
+                raise self.wrong(word, f"the word {word!r} means {state!r}, which is no state to come to rest in", hint)
         return {word.lower(): state for word, state in words.items()}
 
-    def _wrong(self, key: str, message: str, hint: str) -> InvalidMapping:
+    def wrong(self, key: str, message: str, hint: str) -> InvalidMapping:
         return InvalidMapping(f"{self.path}, line {self._line(key)}: {message}", hint=hint)
 
     def _line(self, key: str) -> int:

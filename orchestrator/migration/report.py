@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -90,6 +90,13 @@ class Outcome:
     left: Mapping[str, int] = field(default_factory=dict)
     backup: str | None = None
     seconds: float | None = None
+    finalized: str | None = None
+    """When the migration was made final, where it was: there are no marks of it any more."""
+    again: bool = False
+    """Whether it had been done before."""
+
+    def after(self, *, seconds: float, backup: str | None) -> "Outcome":
+        return replace(self, seconds=seconds, backup=backup)
 
     @property
     def total(self) -> int:
@@ -114,6 +121,7 @@ class Outcome:
             "vectors": {"model": self.model, "dimension": self.dimension},
             "left": dict(self.left),
             "backup": self.backup,
+            "finalized": self.finalized,
             "seconds": None if self.seconds is None else round(self.seconds, 3),
         }
 

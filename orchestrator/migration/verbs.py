@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+import graph_stores
 from graph_stores import Credentials
 from graph_stores.errors import Misuse
 from graph_stores.legacy import open_legacy
 from orchestrator.config import Settings
-from orchestrator.migration.mapping import read_mapping
+from orchestrator.migration.mapping import read_mapping_file
 from orchestrator.migration.marked import MarkedMigration, Wishes
 from orchestrator.migration.marks import Marks
 from orchestrator.migration.report import Found, Outcome
@@ -44,7 +45,8 @@ async def opened(
 ) -> AsyncIterator[Migration]:
     """The migration of the graph that the settings name."""
     settings = order.settings
-    marks = read_mapping(order.mapping) if order.mapping else Marks()
+    mapping = read_mapping_file(order.mapping) if order.mapping else None
+    marks = mapping.marks if mapping else Marks()
     given = _given(order.embedding_model)
     graph = await open_legacy(settings.store, project=settings.project, credentials=order.credentials)
     try:
@@ -53,14 +55,10 @@ async def opened(
             wishes = Wishes(scope=scope, marks=marks, given=given, configured=_configured(settings))
             yield MarkedMigration(graph, wishes, progress)
         else:
-            from orchestrator.migration.tables import TableMigration, TableWishes
+            from orchestrator.migration.making import TableWishes
+            from orchestrator.migration.tables import TableMigration
             from orchestrator.migration.wiki import WikiChoice
 
-            if order.mapping:
-                raise Misuse(
-                    "a mapping is for graphs whose nodes carry their marks as properties, not for tables",
-                    hint="leave --mapping out: an expansion is recognised without it",
-                )
             wiki = WikiChoice(
                 lang=settings.lang,
                 api_url=settings.api_url,
@@ -73,10 +71,18 @@ async def opened(
                 model=given or _configured(settings),
                 wiki=wiki,
                 retry_empty=order.retry_empty,
+                mapping=mapping,
+                beside=_beside(settings),
             )
             yield TableMigration(graph, tables, progress)
     finally:
         await graph.close()
+
+
+def _beside(settings: Settings) -> list[Path]:
+    """Its ledger. The cache of vectors is by text, and right for any graph: it stays."""
+    path = graph_stores.path_of(settings.store)
+    return [path.with_name(f"{path.name}.ledger")] if path else []
 
 
 def _given(name: str | None) -> Model | None:

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from pipelines.wikipedia.local_api import LocalWiki
-from tests.conformance import old_expansions
+from tests.conformance import old_expansions, old_tables
 from tests.conformance.legacy_rules import OldNode
 from tests.conformance.old_graphs import OldGraph
 
@@ -66,18 +66,6 @@ def test_an_expansion_is_shown_moved_checked_and_finished(expansion: Cli) -> Non
     assert expansion("migrate", "finalize", "--yes").code == 0
     assert "finalized" in expansion("migrate", "rollback").err
     assert not (expansion.folder / "graph.kuzu.before-migration").exists()
-
-
-def test_an_expansion_survives_kills_at_any_moment(expansion: Cli) -> None:
-    before = (expansion.folder / "graph.kuzu").read_bytes()
-    random = Random(5)
-    for _ in range(_KILLS):
-        _killed(expansion, random.uniform(0.3, 3.0))
-    assert expansion("migrate", "apply", *MODEL).code == 0
-    assert expansion("migrate", "validate", "--json").json["total"] == 25
-    assert expansion("verify").code == 0
-    assert expansion("migrate", "rollback").code == 0
-    assert (expansion.folder / "graph.kuzu").read_bytes() == before
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(500, marks=pytest.mark.soak)])
@@ -159,6 +147,23 @@ def test_a_graph_that_nobody_knows_is_migrated_by_the_mapping_of_the_docs(served
     assert served("migrate", "rollback", *mapping).code == 0
     (served.folder / "mapping.toml").write_text('state = "status"\nwrods = 1\n')
     assert "line 2" in served("migrate", "plan", *mapping).err
+
+
+def test_tables_that_nobody_knows_are_migrated_by_a_mapping_and_worked_on(cli: Cli) -> None:
+    graph = cli.folder / "graph.kuzu"
+    subprocess.run([sys.executable, old_tables.__file__, "kuzu", str(graph)], check=True)
+    before = graph.read_bytes()
+    lines = ['labels = ["Document", "Paragraph"]', 'text = "body"', 'state = "status"', 'name = "heading"']
+    (cli.folder / "mapping.toml").write_text("\n".join([*lines, "[words]", 'todo = "pending"', 'broken = "error"']))
+    assert cli("migrate", "apply", "--mapping", "mapping.toml").code == 0
+    done = cli("worker", "--drain", "--json").json
+    assert done["labels"] == {"Document": {"ready": 4, "error": 1}, "Paragraph": {"ready": 3}}
+    assert cli("verify").code == 0
+    assert cli("ledger", "validate").code == 0
+    assert cli("migrate", "rollback").code == 0
+    assert graph.read_bytes() == before
+    left = {path.name for path in cli.folder.glob("graph.kuzu*")}
+    assert left - {"graph.kuzu.lock"} == {"graph.kuzu", "graph.kuzu.vectors"}, "the ledger was of what is gone"
 
 
 def _scope(number: int) -> OldNode:

@@ -1,7 +1,9 @@
 """An expansion as an older tool left it in an embedded database, written with the plain engine.
 
 Runs as a process of its own, so that nothing of it is open beside the store: `python old_expansions.py kuzu PATH TYPE`,
-and `index` for an index over the vectors, or how many articles instead of the few.
+and `index` for an index over the vectors, `pieces` for texts in pieces, `edges` for relationships that lead to them,
+`more` for tables of somebody's own, `bare` for tables that lack what is not a key, or how many articles instead of the
+few.
 """
 
 import importlib
@@ -31,11 +33,15 @@ ARTICLES: Sequence[tuple[str, str | None, Sequence[int], Sequence[int], Sequence
 ]
 
 
-def write(engine: str, path: Path, kind: str, *, index: bool = False, many: int = 0) -> None:
+def write(engine: str, path: Path, kind: str, *, index: bool = False, many: int = 0, more: Sequence[str] = ()) -> None:
     module = importlib.import_module(engine)
     database = module.Database(str(path))
     connection = module.Connection(database)
-    for statement in _tables(kind):
+    if "bare" in more:
+        for statement in BARE:
+            connection.execute(statement)
+        return
+    for statement in _tables(kind, edges="edges" in more):
         connection.execute(statement)
     if many:
         _many(connection, many, _length(kind))
@@ -45,10 +51,48 @@ def write(engine: str, path: Path, kind: str, *, index: bool = False, many: int 
         _links(connection)
         connection.execute("CREATE (:Category {name: 'Cat', article_count: 3})")
         connection.execute("MATCH (a:Article {title: 'Complete'}), (c:Category) CREATE (a)-[:IN_CATEGORY]->(c)")
+    if "pieces" in more:
+        _pieces(connection, _length(kind), edges="edges" in more)
+    if "more" in more:
+        for statement in OWN:
+            connection.execute(statement)
     if index:
         connection.execute("CALL CREATE_VECTOR_INDEX('Section', 'near', 'embedding')")
     connection.close()
     database.close()
+
+
+# All that an expansion must have: an article without columns beside its key and word, one section, one piece of it.
+BARE = [
+    "CREATE NODE TABLE Article(title STRING PRIMARY KEY, expansion_state STRING)",
+    "CREATE NODE TABLE Section(section_id STRING PRIMARY KEY)",
+    "CREATE NODE TABLE Category(name STRING PRIMARY KEY)",
+    "CREATE NODE TABLE Chunk(chunk_id STRING PRIMARY KEY)",
+    "CREATE REL TABLE HAS_SECTION(FROM Article TO Section)",
+    "CREATE REL TABLE LINKS_TO(FROM Article TO Article)",
+    "CREATE REL TABLE HAS_CHUNK(FROM Section TO Chunk)",
+    "CREATE (:Article {title: 'One', expansion_state: 'processed'})-[:HAS_SECTION]->(:Section {section_id: 'One#0'})",
+    "CREATE (:Article {title: 'Two', expansion_state: 'loaded'})-[:HAS_SECTION]->(:Section {section_id: 'Two#0'})",
+    "CREATE (:Section {section_id: 'Lone#0'})",
+    "CREATE (:Category {name: 'Cat'})",
+    "MATCH (s:Section {section_id: 'One#0'}) CREATE (s)-[:HAS_CHUNK]->(:Chunk {chunk_id: 'One#0#0'})",
+]
+# Tables of somebody's own beside those of an expansion, and relationships to each of them.
+OWN = [
+    "CREATE NODE TABLE Reader(id SERIAL PRIMARY KEY, name STRING, uuid UUID, level DECIMAL(9, 3), "
+    "embedding FLOAT[2], seen STRUCT(at TIMESTAMP, words MAP(STRING, INT64)), marks INT16[][])",
+    "CREATE REL TABLE READ(FROM Reader TO Article, FROM Reader TO Section, FROM Reader TO Category, "
+    "FROM Reader TO Reader, stars UINT8, note STRING)",
+    "CREATE (:Reader {name: 'Nobody'})",
+    "CREATE (:Reader {name: 'Ann', uuid: uuid('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'), "
+    "level: CAST(1.5 AS DECIMAL(9, 3)), "
+    "seen: {at: timestamp('2020-01-02 03:04:05'), words: map(['mill'], [3])}, marks: [[1, 2], [3]]})",
+    "CREATE (:Reader {name: 'Bob'})",
+    "MATCH (r:Reader {name: 'Ann'}), (a:Article {title: 'Gap'}) CREATE (r)-[:READ {stars: 4, note: 'nice'}]->(a)",
+    "MATCH (r:Reader {name: 'Ann'}), (s:Section {section_id: 'Gap#2'}) CREATE (r)-[:READ {stars: 5}]->(s)",
+    "MATCH (r:Reader {name: 'Bob'}), (c:Category) CREATE (r)-[:READ {stars: 1}]->(c)",
+    "MATCH (r:Reader {name: 'Ann'}), (o:Reader {name: 'Bob'}) CREATE (r)-[:READ]->(o)",
+]
 
 
 def vector(title: str, number: int, length: int) -> list[float]:
@@ -60,7 +104,7 @@ def _length(kind: str) -> int:
     return int(kind.partition("[")[2].removesuffix("]"))
 
 
-def _tables(kind: str) -> list[str]:
+def _tables(kind: str, *, edges: bool) -> list[str]:
     return [
         "CREATE NODE TABLE Article(title STRING PRIMARY KEY, category STRING, word_count INT32, "
         "expansion_state STRING, expansion_depth INT32, claimed_at TIMESTAMP, processed_at TIMESTAMP, "
@@ -73,8 +117,39 @@ def _tables(kind: str) -> list[str]:
         "CREATE REL TABLE HAS_SECTION(FROM Article TO Section, section_index INT32)",
         "CREATE REL TABLE LINKS_TO(FROM Article TO Article, link_type STRING)",
         "CREATE REL TABLE IN_CATEGORY(FROM Article TO Category)",
-        "CREATE REL TABLE HAS_CHUNK(FROM Section TO Chunk)",
+        "CREATE REL TABLE HAS_CHUNK(FROM Section TO Chunk, FROM Article TO Chunk, score DOUBLE)"
+        if edges
+        else "CREATE REL TABLE HAS_CHUNK(FROM Article TO Chunk, chunk_index INT32)",
     ]
+
+
+def _pieces(connection: Any, length: int, *, edges: bool) -> None:
+    """Two of the first section of one article, and one without a vector of another."""
+    for key, title, place, number, embedded in (
+        ("Loaded#0#0", "Loaded", 0, 0, True),
+        ("Loaded#0#1", "Loaded", 0, 1, True),
+        ("Complete#1#0", "Complete", 1, 0, False),
+    ):
+        connection.execute(
+            "CREATE (:Chunk {chunk_id: $key, content: 'a piece', article_title: $title, section_index: $place, "
+            "chunk_index: $number})",
+            {"key": key, "title": title, "place": place, "number": number},
+        )
+        if embedded:
+            own = {"key": key, "vector": vector(key, number, length)}
+            connection.execute("MATCH (c:Chunk {chunk_id: $key}) SET c.embedding = $vector", own)
+        connection.execute(
+            "MATCH (a:Article {title: $title}), (c:Chunk {chunk_id: $key}) CREATE (a)-[:HAS_CHUNK]->(c)",
+            {"key": key, "title": title},
+        )
+        if edges:
+            connection.execute(
+                "MATCH (s:Section {section_id: $section}), (c:Chunk {chunk_id: $key}) "
+                "CREATE (s)-[:HAS_CHUNK {score: 0.5}]->(c)",
+                {"key": key, "section": f"{title}#{place}"},
+            )
+    if not edges:
+        connection.execute("MATCH (:Article)-[r:HAS_CHUNK]->(c:Chunk) SET r.chunk_index = c.chunk_index")
 
 
 def _article(
@@ -148,4 +223,4 @@ def _many(connection: Any, articles: int, length: int) -> None:
 if __name__ == "__main__":
     _, scheme, place, kind_of_vector, *rest = sys.argv
     count = next((int(each) for each in rest if each.isdigit()), 0)
-    write(scheme, Path(place), kind_of_vector, index="index" in rest, many=count)
+    write(scheme, Path(place), kind_of_vector, index="index" in rest, many=count, more=rest)

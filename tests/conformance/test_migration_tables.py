@@ -1,13 +1,19 @@
 """Expansions of an older tool in an embedded database: every line of the table, every type of vector, and back."""
 
+import datetime
+import json
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
+from struct import pack, unpack
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -16,15 +22,17 @@ from graph_stores.errors import StoreFull, StoreOwned
 from graph_stores.legacy import MigrationRefused, open_legacy
 from graph_stores.model import NodeRow, Select
 from orchestrator.checks import problems
+from orchestrator.migration.making import TableWishes
 from orchestrator.migration.report import Verdict
 from orchestrator.migration.survey import Model
-from orchestrator.migration.tables import TableMigration, TableWishes
+from orchestrator.migration.tables import TableMigration
 from orchestrator.migration.wiki import WikiChoice
 from pipelines.wikipedia.identity import article_uuid, section_uuid
 from tests.conformance import old_expansions
 from tests.conformance.old_expansions import TYPES, vector
 from tests.conformance.place import HERE
 
+ROOT = Path(__file__).parents[2]
 GIVEN = Model(provider="openai", model="small", assumed=True)
 EXPECTED = {
     "Null": "pending", "Discovered": "pending", "Claimed": "pending", "Without sections": "pending", "Gap": "pending",
@@ -45,6 +53,31 @@ class OldFile:
     def write(self, kind: str, *more: str) -> None:
         command = [sys.executable, old_expansions.__file__, self.engine, str(self.path), kind, *more]
         subprocess.run(command, check=True, capture_output=True)
+
+    def plainly(self, *texts: str, **parameters: Any) -> list[Any]:
+        """What the plain engine answers to each, in a process of its own."""
+        code = (
+            "import importlib, importlib.util, json, sys; m = importlib.import_module(sys.argv[1]);"
+            "c = m.Connection(m.Database(sys.argv[2])); p = json.loads(sys.argv[3]);"
+            "print(repr([c.execute(text, p).get_all() for text in sys.argv[4:]]))"
+        )
+        command = [sys.executable, "-c", code, self.engine, str(self.path), json.dumps(parameters), *texts]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return list(eval(said, {"UUID": UUID, "Decimal": Decimal, "datetime": datetime}))
+
+    def run_killed(self, moment: int) -> str | None:
+        """What a migration says that is killed in that moment: nothing, unless it had come to its end."""
+        command = [sys.executable, "-m", "tests.conformance.killed_migration", self.url, str(moment)]
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+        assert ended.returncode in (0, -signal.SIGKILL), ended.stderr
+        return ended.stdout.strip() if ended.returncode == 0 else None
+
+    async def shown(self, text: str) -> list[tuple[Any, ...]]:
+        store = await open_store(self.url, project="default")
+        try:
+            return list(map(tuple, (await store.query(text, {})).rows))
+        finally:
+            await store.close()
 
     def write_another(self) -> None:
         code = (
@@ -191,6 +224,105 @@ async def test_a_database_of_somebody_else_is_told_and_left_alone(old: OldFile) 
             await migration.apply()
 
 
+@BOTH
+async def test_any_column_that_is_not_a_key_may_be_missing(old: OldFile) -> None:
+    old.write(TYPES[0], "bare")
+    async with old.migration() as migration:
+        assert (await migration.detect()).vectors == []
+        planned = await migration.plan()
+        assert [(each.rule, each.to) for each in planned.moved] == [
+            ("c-category", "parsed"), ("k-no-vector", "skip"), ("s-lone", "linked"), ("s-of-article", "linked"),
+            ("s-of-article", "parsed"), ("w3-not-linked", "parsed"), ("w4-no-vectors", "linked"),
+        ]  # fmt: skip
+        assert (await migration.apply()).moved == planned.moved
+        assert (await migration.validate()).problems == []
+    store = await open_store(old.url, project="default")
+    assert [each.about for each in await problems(store)] == ["are parts of nothing"]  # Lone#0
+    await store.close()
+
+
+@BOTH
+@pytest.mark.parametrize("edges", [(), ("edges",)])
+async def test_pieces_of_texts_come_over_with_all_that_leads_to_them(old: OldFile, edges: tuple[str, ...]) -> None:
+    old.write(TYPES[0], "pieces", *edges)
+    async with old.migration() as migration:
+        planned = await migration.plan()
+        assert {each.rule: each.count for each in planned.moved if each.label == "Chunk"} == {
+            "k-chunk": 2, "k-no-vector": 1
+        }  # fmt: skip
+        assert (await migration.apply()).moved == planned.moved
+        assert (await migration.validate()).problems == []
+    store = await open_store(old.url, project="default")
+    assert await problems(store) == []
+    found = await store.query(
+        "MATCH (n)-[:HAS_CHUNK]->(c:Chunk) RETURN label(n), n.name, c.chunk_id, c._state ORDER BY c.chunk_id, label(n)",
+        {},
+    )
+    assert list(map(tuple, found.rows)) == [
+        (label, name if label == "Section" else name.partition(" ")[0], key, state)
+        for key, name, state in (
+            ("Complete#1#0", "Complete › History", "skip"), ("Loaded#0#0", "Loaded", "ready"),
+            ("Loaded#0#1", "Loaded", "ready"),
+        )
+        for label in ("Article", "Section")
+    ]  # fmt: skip
+    kept = ("r.chunk_index", [0, 0, 1]) if not edges else ("c.chunk_index", [0, 0, 1])
+    own = await store.query(f"MATCH (a:Article)-[r:HAS_CHUNK]->(c:Chunk) RETURN {kept[0]} ORDER BY c.chunk_id", {})
+    assert [row[0] for row in own.rows] == kept[1]
+    places = await store.query("MATCH (s:Section)-[r:HAS_CHUNK]->(c:Chunk) RETURN r.`index` ORDER BY c.chunk_id", {})
+    assert [row[0] for row in places.rows] == [0, 0, 1]
+    await store.close()
+
+
+@BOTH
+async def test_tables_of_somebodys_own_come_over_as_they_are(old: OldFile) -> None:
+    old.write(TYPES[0], "more")
+    own = (
+        "MATCH (r:Reader) RETURN r.id, r.name, r.uuid, r.level, r.seen, r.marks ORDER BY r.id",
+        "MATCH (r:Reader)-[e:READ]->(n) RETURN r.name, e.stars, e.note, label(n) ORDER BY label(n)",
+    )
+    before = old.plainly(*own)
+    async with old.migration() as migration:
+        found = await migration.detect()
+        assert (found.verdict, found.left) == (Verdict.LEGACY, {"Reader": 3})
+        assert "Reader will go over" in found.advice
+        assert (await migration.plan()).left == {"Reader": 3}
+        await migration.apply()
+        assert (await migration.validate()).problems == []
+    found_again = old.plainly(*own, "MATCH (:Reader)-[:READ]->(s:Section) RETURN s.section_id")
+    assert found_again == [*before, [["Gap#2"]]]
+    store = await open_store(old.url, project="default")
+    assert await problems(store) == []
+    await store.close()
+
+
+@HERE
+async def test_vectors_of_double_precision_are_rounded_to_the_nearest_single(old: OldFile) -> None:
+    old.write(TYPES[0])
+    old.plainly("MATCH (s:Section {section_id: 'Partly#1'}) SET s.embedding = $v", v=[0.1] * 384)
+    async with old.migration() as migration:
+        await migration.apply()
+    ((row,),) = old.plainly("MATCH (s:Section {section_id: 'Partly#1'}) RETURN s.embedding")
+    (single,) = unpack("f", pack("f", 0.1))
+    assert row[0] == [single] * 384
+    assert single != 0.1
+
+
+@HERE
+async def test_what_cannot_be_asked_for_is_told_by_detect_and_refused_by_plan(old: OldFile) -> None:
+    old.write(TYPES[0])
+    old.plainly("CREATE NODE TABLE `odd name`(id INT64 PRIMARY KEY)")
+    async with old.migration() as migration:
+        assert "odd name" in (await migration.detect()).advice
+        with pytest.raises(MigrationRefused, match="odd name"):
+            await migration.plan()
+    old.plainly("DROP TABLE `odd name`", "CREATE NODE TABLE Late(id INT64 PRIMARY KEY, by INTERVAL)")
+    async with old.migration() as migration:
+        assert "Late.by" in (await migration.detect()).advice
+        with pytest.raises(MigrationRefused, match=r"Late\.by"):
+            await migration.apply()
+
+
 @pytest.mark.soak
 @HERE
 async def test_a_hundred_thousand_nodes_are_moved(old: OldFile) -> None:
@@ -198,3 +330,56 @@ async def test_a_hundred_thousand_nodes_are_moved(old: OldFile) -> None:
     async with old.migration() as migration:
         assert (await migration.apply()).total == 100_000
         assert (await migration.validate()).problems == []
+
+
+async def _survives_kills(old: OldFile, kills: int) -> None:
+    """Killed at moments from the first to the last, each time by the same command that then goes on."""
+    old.write(TYPES[0], "pieces", "more")
+    before = old.path.read_bytes()
+    shown = "MATCH (n:Article:Section:Chunk) RETURN label(n), n.uuid, n._state, n._migratedBy ORDER BY n.uuid"
+    moments = int(old.run_killed(0) or 0)
+    whole = await old.shown(shown)
+    async with old.migration() as migration:
+        await migration.rollback()
+    assert old.path.read_bytes() == before
+    ended = 0
+    for kill in range(kills):
+        if old.run_killed(1 + kill * moments // kills) is not None:
+            ended += 1
+            async with old.migration() as migration:  # before there was a kill it came to its end: begin anew
+                await migration.rollback()
+            assert old.path.read_bytes() == before
+    assert old.run_killed(0) is not None
+    assert await old.shown(shown) == whole
+    assert ended < kills, "most were killed"
+    async with old.migration() as migration:
+        assert (await migration.validate()).problems == []
+        await migration.rollback()
+    assert old.path.read_bytes() == before
+
+
+@BOTH
+async def test_a_migration_that_is_killed_goes_on(old: OldFile) -> None:
+    await _survives_kills(old, 6)
+
+
+@pytest.mark.soak
+@BOTH
+async def test_a_migration_is_killed_hundreds_of_times(old: OldFile) -> None:
+    await _survives_kills(old, 500)
+
+
+@HERE
+async def test_what_was_read_before_a_kill_is_not_read_again(old: OldFile) -> None:
+    old.write(TYPES[0], "more")
+    pages = old.path.with_name(f"{old.path.name}.migration") / "pages"
+    assert old.run_killed(70) is None
+    made = {page.name: page.stat().st_mtime_ns for page in pages.iterdir() if page.is_dir()}
+    assert len(made) > 4
+    assert old.run_killed(40) is None
+    assert made.items() <= {page.name: page.stat().st_mtime_ns for page in pages.iterdir()}.items()
+    # What they rest on is another: they are made anew.
+    async with old.migration(retry_empty=True) as migration:
+        await migration.apply()
+    assert not pages.exists()
+    assert {row.name: row.state for row in await old.rows("Article")}["Empty"] == "pending"

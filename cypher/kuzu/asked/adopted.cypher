@@ -1,4 +1,4 @@
-// Labels beyond graphmill's own whose nodes have a state since a migration: there are none, as a new graph is built.
+// Labels beyond graphmill's own whose nodes have a state since a migration; the project is not asked for.
 MATCH (m:GraphmillMeta)
-WHERE m.key = 'labels' AND $project <> ''
-RETURN m.text AS label, m.text AS project
+WHERE m.key STARTS WITH 'label:' AND $project <> ''
+RETURN m.text AS label, $project AS project

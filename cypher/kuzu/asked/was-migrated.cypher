@@ -1,4 +1,4 @@
-// Whether nodes of this database were moved where they are by a migration: never, a new graph is built instead.
+// Whether nodes of this database were made of tables with marks by a migration; no row where none were.
 MATCH (m:GraphmillMeta)
-WHERE m.key = 'moved in place' AND $project <> ''
-RETURN m.key AS key, m.text AS project
+WHERE m.key STARTS WITH 'label:' AND $project <> ''
+RETURN m.key AS key, m.text AS project LIMIT 1

@@ -1,4 +1,4 @@
 // The sections that are of no article. Reads only.
 MATCH (s:Section)
 WHERE offset(id(s)) >= $first AND offset(id(s)) < $last AND NOT EXISTS { MATCH (a:Article)-[:HAS_SECTION]->(s) }
-RETURN s.embedding IS NOT NULL AS has_vector, %[s.`%column%` AS `%column%`]%
+RETURN %[s.`%column%` AS `%column%`]%

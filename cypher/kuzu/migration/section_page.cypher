@@ -1,4 +1,4 @@
-// The sections of a page of articles. Reads only.
+// The sections of a page of articles, by the place of their article. Reads only.
 MATCH (a:Article)-[h:HAS_SECTION]->(s:Section)
 WHERE offset(id(a)) >= $first AND offset(id(a)) < $last
-RETURN a.title AS article, h.section_index AS section_index, s.embedding IS NOT NULL AS has_vector, %[s.`%column%` AS `%column%`]%
+RETURN offset(id(a)) AS `_place`, %[s.`%column%` AS `%column%`]%%[, |h.`%property%` AS `edge_%property%`]%

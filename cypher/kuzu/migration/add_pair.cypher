@@ -1,0 +1,1 @@
+ALTER TABLE %type% ADD IF NOT EXISTS FROM %source% TO %target%

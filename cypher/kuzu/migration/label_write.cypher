@@ -1,0 +1,1 @@
+MERGE (m:GraphmillMeta {key: $key}) SET m.text = $text
