@@ -27,7 +27,7 @@ def section_uuid(article: str, key: str) -> str:
 
 
 def _uuid(*names: str) -> str:
-    """As `uuid5`, which takes three times as long: a large graph has millions of them."""
+    """As `uuid5`, which takes more than twice as long: a large graph has millions of them."""
     hashed = _BEGUN.copy()
     hashed.update("\0".join(names).encode())
     text = f"{int.from_bytes(hashed.digest()[:16]) & _ROOM | _KIND:032x}"

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -21,7 +20,6 @@ from .wiki_jobs import MILLS, WikiServer
 
 MODEL = ("--embedding-model", "openai:small")
 TEXT = "a mill grinds grain between two stones"
-_KILLS = 4
 
 
 @pytest.fixture
@@ -169,15 +167,6 @@ def test_tables_that_nobody_knows_are_migrated_by_a_mapping_and_worked_on(cli: C
 def _scope(number: int) -> OldNode:
     own = {"uuid": f"scope {number}", "name": f"scope {number}", "content": TEXT, "embeddingsDirty": True}
     return OldNode(labels=["Scope"], properties=own)
-
-
-def _killed(cli: Cli, seconds: float) -> None:
-    process = cli.start("migrate", "apply", *MODEL)
-    try:
-        time.sleep(seconds)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 HALF_READ = """
