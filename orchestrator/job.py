@@ -24,6 +24,7 @@ from orchestrator.files.roots import KIND as FILES
 from orchestrator.files.roots import Source
 from orchestrator.leases import LEASE_SECONDS, owner_name
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.messages import first_of
 from orchestrator.migration.afterwards import adopted_labels, send_on_what_was_migrated
 from orchestrator.progress import Standing, read_standing
 from orchestrator.runs.course import begin, move_on
@@ -285,7 +286,7 @@ class Job:
                 for task in background:
                     task.cancel()
         except ExceptionGroup as failures:
-            raise _first(failures) from failures
+            raise first_of(failures) from failures
         finally:
             for reader in self._readers:
                 await reader.close()
@@ -397,11 +398,3 @@ def _cache_path(own: Path | None) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("graphmill") / "vectors"
-
-
-def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What went wrong first; the rest of the group was only told to end."""
-    error: BaseException = failures
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -32,7 +32,6 @@ from tests.conformance.scripted_step import (
     around,
     everything_is_parsed,
     idle,
-    is_in,
     worked,
     working,
 )
@@ -52,51 +51,6 @@ async def test_everything_is_worked_on_once_and_committed_with_what_came_of_it(
     assert max(len(batch) for batch in step.batches) <= 10
     row = await read(store, "f00007")
     assert (row.properties["_contentHash"], row.lease, row.retry_count) == ("of f00007", None, 0)
-
-
-@HERE
-async def test_what_arrives_later_is_found_without_being_told(store: Store, lifecycle: Lifecycle) -> None:
-    step = Scripted()
-    async with working(lifecycle, step):
-        await write(store, nodes=files(1))
-        await eventually(lambda: is_in(store, "f00000", "parsed"))
-
-
-@HERE
-async def test_when_a_pause_is_over_it_looks_at_once(
-    store: Store, lifecycle: Lifecycle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "_FIRST_NAP", HOUR)
-    await write(store, nodes=files(1))
-    pauses = iter([Pause("away", seconds=0.01)] * 3)
-
-    async def away_at_first(nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
-        if pause := next(pauses, None):
-            raise pause
-        return await all_done(nodes)
-
-    async with working(lifecycle, Scripted(script=away_at_first)):
-        await eventually(lambda: is_in(store, "f00000", "parsed"))
-
-
-@HERE
-async def test_news_that_come_while_it_looks_are_not_missed(
-    store: Store, lifecycle: Lifecycle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "_FIRST_NAP", HOUR)
-    looks = 0
-
-    async def claim(real: Any, wish: Any) -> Any:
-        nonlocal looks
-        found = await real(wish)
-        looks += 1
-        if looks == 1:
-            await write(store, nodes=files(1))
-            at_work.wake()
-        return found
-
-    async with working(around(lifecycle, claim=claim), Scripted()) as at_work:
-        await eventually(lambda: everything_is_parsed(store))
 
 
 async def test_an_unexpected_error_fails_only_the_node_it_is_about(store: Store, lifecycle: Lifecycle) -> None:
