@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from graph_stores.errors import Misuse
 from graph_stores.model import Hit, NodeRow, Select, Value, VectorSpace
 from graph_stores.protocol import Store
+from orchestrator.migration.afterwards import adopted_labels
 from orchestrator.stages import TEXTS
 from orchestrator.states import State
 from pipelines.embedding import Embedded, Embedder, Texts, name_of
@@ -91,13 +92,16 @@ async def search(
     hops: int = 0,
 ) -> list[Found]:
     """The texts that are nearest to what is asked, best first."""
-    _check_labels(labels)
+    adopted = await adopted_labels(store)
+    _check_labels(labels, (*TEXTS, *adopted))
     _check_space(await store.vector_space(), embedder)
     [answer] = await Texts(embedder).embed([text])
     if not isinstance(answer, Embedded):
         raise answer
-    matches = await _Nearest(store, answer.vector, labels, -1.0 if min_score is None else min_score).best(limit)
-    return [await _found(store, match, text, hops) for match in matches]
+    wanted = labels or (*TEXTS, *adopted)
+    matches = await _Nearest(store, answer.vector, wanted, -1.0 if min_score is None else min_score).best(limit)
+    # What is around the nodes of an older graph only that graph's own queries know.
+    return [await _found(store, match, text, 0 if match.node.label in adopted else hops) for match in matches]
 
 
 class _Nearest:
@@ -106,8 +110,8 @@ class _Nearest:
     def __init__(self, store: Store, vector: Sequence[float], labels: Sequence[str], min_score: float) -> None:
         self._store = store
         self._vector = vector
-        self._wanted = frozenset(labels or TEXTS)
-        self._asked = [*labels, _PIECE] if labels else []
+        self._wanted = frozenset(labels)
+        self._asked = [*labels, _PIECE]
         self._min_score = min_score
         self._wholes: dict[str, NodeRow | None] = {}
 
@@ -231,13 +235,13 @@ def _best_start(content: str, words: set[str]) -> int:
     return max(0, min(start - _BEFORE, len(content) - _SNIPPET)) if best else 0
 
 
-def _check_labels(labels: Sequence[str]) -> None:
+def _check_labels(labels: Sequence[str], known: Sequence[str]) -> None:
     for label in labels:
-        if label not in TEXTS:
-            near = get_close_matches(label.lower(), [each.lower() for each in TEXTS], n=1, cutoff=0.5)
-            meant = [each for each in TEXTS if each.lower() in near]
+        if label not in known:
+            near = get_close_matches(label.lower(), [each.lower() for each in known], n=1, cutoff=0.5)
+            meant = [each for each in known if each.lower() in near]
             raise SearchMisuse(
-                f"{label[:60]!r} is no label of texts with vectors; those are {', '.join(TEXTS)}",
+                f"{label[:60]!r} is no label of texts with vectors; those are {', '.join(known)}",
                 hint=f"did you mean --label {meant[0]}?" if meant else "leave --label out to search all of them",
             )
 

@@ -120,7 +120,8 @@ def test_a_worker_finishes_what_was_migrated_and_search_finds_it(served: Cli, ol
         "Scope": {"ready": 2, "skip": 1},
     }
     found = served("search", TEXT, "--json").json
-    assert {each["uuid"] for each in found} == {"scope 1", "pending"}
+    assert {each["uuid"] for each in found} == {"scope 1", "pending", "block"}
+    assert [each["uuid"] for each in served("search", TEXT, "--label", "CodeBlock", "--json").json] == ["block"]
 
 
 def test_a_graph_that_nobody_knows_is_migrated_by_the_mapping_of_the_docs(served: Cli, old: OldGraph) -> None:
