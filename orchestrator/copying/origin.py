@@ -22,6 +22,7 @@ from graph_stores.model import VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.copying.checksums import Checksums
 from orchestrator.copying.idle import check_idle
+from orchestrator.migration.afterwards import adopted_labels
 from orchestrator.moves import all_left_alone
 from orchestrator.workers import LABEL as WORKER
 
@@ -50,6 +51,10 @@ class Beginning:
 
 class NothingToCopy(PermanentStoreError):
     code = "nothing_to_copy"
+
+
+class NotOurLabels(PermanentStoreError):
+    code = "not_our_labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +125,12 @@ async def _read(store: Store, out: IO[bytes]) -> None:
     nodes = sum(each.count for each in counts if each.label != WORKER)
     if not nodes:
         raise await _nothing_there(store)
+    if labels := sorted({each.label for each in counts}.intersection(await adopted_labels(store))):
+        raise NotOurLabels(
+            f"{store.url} has labels that a migration brought along ({', '.join(labels[:_NAMED])}), and no other graph "
+            "has a schema for them",
+            hint="copy the graph as it was before with the engine's own tools, and run graphmill migrate there",
+        )
     _send(out, Kind.BEGIN, Beginning(space=await store.vector_space(), nodes=nodes))
     checksums, in_hand = Checksums(), 0
     async for whole in store.node_pages():

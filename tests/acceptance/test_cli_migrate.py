@@ -158,6 +158,11 @@ def test_tables_that_nobody_knows_are_migrated_by_a_mapping_and_worked_on(cli: C
     done = cli("worker", "--drain", "--json").json
     assert done["labels"] == {"Document": {"ready": 4, "error": 1}, "Paragraph": {"ready": 3}}
     assert cli("verify").code == 0
+    found = cli("search", "anything", "--json").json
+    assert sorted(each["label"] for each in found) == ["Document"] * 4 + ["Paragraph"] * 3
+    refused = cli("copy", "kuzu:graph.kuzu", "kuzu:other.kuzu")
+    assert (refused.code, "Document, Paragraph" in refused.err) == (1, True)
+    assert not (cli.folder / "other.kuzu").exists()
     assert cli("ledger", "validate").code == 0
     assert cli("migrate", "rollback").code == 0
     assert graph.read_bytes() == before
