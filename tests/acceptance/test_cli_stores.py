@@ -58,7 +58,7 @@ def test_an_empty_file_is_no_graph_until_init_makes_it_one(cli: Cli) -> None:
 def test_a_database_of_the_other_engine(cli: Cli, made_by: str, opened_as: str, command: str) -> None:
     cli.python(MAKE, made_by, "other.db")
     outcome = cli.refused(command, "--store", f"{opened_as}:./other.db", code="not_a_store")
-    assert f"--store {made_by}:" in outcome.err
+    assert f"call it {made_by}:" in outcome.err
 
 
 def test_a_database_that_graphmill_never_touched(cli: Cli) -> None:

@@ -224,7 +224,7 @@ async def test_a_database_of_somebody_else_is_told_and_left_alone(old: OldFile) 
             await migration.apply()
 
 
-@BOTH
+@HERE
 async def test_any_column_that_is_not_a_key_may_be_missing(old: OldFile) -> None:
     old.write(TYPES[0], "bare")
     async with old.migration() as migration:
@@ -241,7 +241,7 @@ async def test_any_column_that_is_not_a_key_may_be_missing(old: OldFile) -> None
     await store.close()
 
 
-@BOTH
+@HERE
 @pytest.mark.parametrize("edges", [(), ("edges",)])
 async def test_pieces_of_texts_come_over_with_all_that_leads_to_them(old: OldFile, edges: tuple[str, ...]) -> None:
     old.write(TYPES[0], "pieces", *edges)
@@ -358,7 +358,7 @@ async def _survives_kills(old: OldFile, kills: int) -> None:
     assert old.path.read_bytes() == before
 
 
-@BOTH
+@HERE
 async def test_a_migration_that_is_killed_goes_on(old: OldFile) -> None:
     await _survives_kills(old, 6)
 
