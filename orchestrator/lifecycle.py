@@ -218,7 +218,14 @@ class Lifecycle:
         await self.store.commit(Batch(deletions=refs))
 
     def _failure(
-        self, node: NodeRow, *, message: str, error_class: ErrorClass, limit: int | None = None, expired: bool = False
+        self,
+        node: NodeRow,
+        *,
+        message: str,
+        error_class: ErrorClass,
+        limit: int | None = None,
+        expired: bool = False,
+        at_once: bool = False,
     ) -> Transition:
         stage = states.stage_of(node.state)
         permanent = error_class.is_permanent
@@ -235,7 +242,7 @@ class Lifecycle:
                 retries_left=False,
                 properties=error,
             )
-        delay = self.policy.delay(tries, self.random)
+        delay = None if at_once else self.policy.delay(tries, self.random)
         return self._back(node, retry_count=tries, delay=delay, properties=error, expired=expired)
 
     def _loss(self, node: NodeRow, *, expired: bool, gone: bool) -> Transition:
@@ -247,6 +254,7 @@ class Lifecycle:
             error_class=ErrorClass.TRANSIENT,
             limit=self.policy.losses,
             expired=expired,
+            at_once=gone,  # to wait helps against what passes by itself
         )
 
     def _back(
