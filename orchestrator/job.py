@@ -257,9 +257,9 @@ class Job:
                 f"{self._plan.embedder.name}",
             )
         # First the nodes and then the space: a job that ends in between finds the nodes waiting.
-        again = await send_back_what_another_model_made(
-            self._lifecycle, space, all_of_them=bool(found and found != space)
-        )
+        is_new = bool(found and found != space)
+        sending = partial(send_back_what_another_model_made, self._lifecycle, space, all_of_them=is_new)
+        again = await through_outages(sending, self._say)
         if found != space:
             await self._store.use_vector_space(space)
         if again:

@@ -344,7 +344,7 @@ async def test_a_job_lives_through_outages_of_the_store_in_every_call(
         return await real(*arguments, **options)
 
     async def asked(real: Any, question: str, *parameters: Any) -> Any:
-        alone = question in {"roots", "other-vectors", "pace"}  # before the work begins, and after it has ended
+        alone = question in {"roots", "pace"}  # before the work begins, and after it has ended
         return await (real(question, *parameters) if alone else away_at_first(question, real, question, *parameters))
 
     verbs = {name: partial(away_at_first, name) for name in ("claim", "nodes", "hold", "renew", "heartbeat")}
