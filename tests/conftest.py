@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,12 @@ class GivenNeo4j:
     uri: str
     user: str
     password: str
+
+
+def pytest_configure() -> None:
+    # A shell lets what it starts in the background ignore Ctrl-C, and the commands that the tests interrupt with it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # At collection, so that the markers are there when -m selects.

@@ -360,7 +360,7 @@ async def _survives_kills(old: OldFile, kills: int) -> None:
 
 @HERE
 async def test_a_migration_that_is_killed_goes_on(old: OldFile) -> None:
-    await _survives_kills(old, 6)
+    await _survives_kills(old, 4)
 
 
 @pytest.mark.soak
