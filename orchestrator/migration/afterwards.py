@@ -64,8 +64,8 @@ async def send_on_what_was_migrated(lifecycle: Lifecycle, adopted: Sequence[str]
 
 
 def _is_migrated(row: NodeRow, adopted: Sequence[str]) -> bool:
-    """A text of graphmill's own is never pending: it is born parsed."""
-    return "_migratedBy" in row.properties or row.label in adopted or row.state == State.PENDING
+    """A text that a run has made waits for its file or article, and is never pending: it is born parsed."""
+    return "_runId" not in row.properties or row.label in adopted or row.state == State.PENDING
 
 
 def _onwards(row: NodeRow) -> Transition:

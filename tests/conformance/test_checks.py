@@ -60,7 +60,10 @@ class Whole:
 
     def node(self, label: str, number: int = 1, *, state: str = "ready", **properties: Value) -> Node:
         ref = self.ref(label, number)
-        return Node(label=label, uuid=ref.uuid, name=f"{label} {number}", state=state, properties=properties)
+        made = {"_runId": self.ref("IngestionRun").uuid} if label in ("File", "Chunk", *TEXTS) else {}
+        return Node(
+            label=label, uuid=ref.uuid, name=f"{label} {number}", state=state, properties={**made, **properties}
+        )
 
     def run(self, number: int, *, before: datetime | None, after: datetime) -> Node:
         return self.node(

@@ -1,5 +1,5 @@
-// Pieces that are of no text.
+// Pieces that are of no text; what no run has made is somebody's own.
 MATCH (c:Chunk)
-WHERE c.projectId = $project AND c.uuid > $after AND NOT EXISTS { MATCH (c)<-[:HAS_CHUNK]-(n) WHERE label(n) <> 'Article' }
+WHERE c.projectId = $project AND c._runId IS NOT NULL AND c.uuid > $after AND NOT EXISTS { MATCH (c)<-[:HAS_CHUNK]-(n) WHERE label(n) <> 'Article' }
 RETURN c.uuid AS uuid, label(c) AS label, c.name AS found
 ORDER BY uuid LIMIT $limit
