@@ -243,7 +243,7 @@ class _ArrowHeld:
         return values
 
     def lengths(self, name: str) -> list[int | None]:
-        import pyarrow
+        import pyarrow.compute
 
         column = self.table.column(name)
         if pyarrow.types.is_fixed_size_list(column.type):

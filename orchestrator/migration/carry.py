@@ -7,13 +7,10 @@ from datetime import datetime
 
 from graph_stores.legacy import Carried, NewGraph, Page, TableGraph
 from graph_stores.model import Value, VectorSpace
+from orchestrator.migration.columns import OF_EVERY_NODE, fits, former
 from orchestrator.migration.mapped import MappedRows, MappedTables
 from orchestrator.migration.rebuild import KEPT_APART, MARKED
 from orchestrator.migration.tally import Tallied
-
-_WHOLE_NUMBERS = ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32")
-# Of these a value stays what it was, or is filled in where there was none.
-_USERS = ("name", "projectId", "content")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +39,9 @@ class Carry:
             self._new.add_table(label, self._graph.keys[label], columns)
         for label in self._mapped.labels:
             there = self._graph.tables.nodes[label]
-            more = {MARKED: "STRING"}
+            more = {MARKED: "STRING", "_chunks": "INT64"}
             if self._mapped.has_texts(label):
-                more |= {"content": "STRING", "_chunks": "INT64"}
+                more |= {"content": "STRING"}
             if self._mapped.has_texts(label) and self._space:
                 more["embedding"] = f"FLOAT[{self._space.dimension}]"
             self._new.add_table(label, "uuid", {**own, **more})
@@ -69,14 +66,15 @@ class Carry:
         """What each column of a table with marks is called in the new one."""
         there = self._graph.tables.nodes[label]
         schema = {name: kind for name, kind in self._new.tables.nodes.get(label, {}).items() if name != "embedding"}
+        taken = {name.lower() for name in schema}
         names: dict[str, str] = {}
         for name, kind in there.items():
             if name == "embedding" and self._mapped.has_texts(label):
                 names[name] = "embedding" if self._keeps(kind) else KEPT_APART
             elif self._stays(label, name, kind):
                 continue
-            elif name in schema and not _fits(kind, schema[name], name):
-                names[name] = f"_former_{name}"
+            elif not fits(kind, schema[name], name) if name in schema else name.lower() in taken:
+                names[name] = former(name)
             else:
                 names[name] = name
         return names
@@ -85,7 +83,11 @@ class Carry:
         """Whether what graphmill writes under this name is what was there."""
         if name == "uuid":
             return kind == "STRING" and self._mapped.id_columns(label)[:1] == ["uuid"]
-        return name in _USERS and kind == "STRING" and (name != "content" or self._mapped.has_texts(label))
+        return (
+            name in OF_EVERY_NODE
+            and kind == "STRING"
+            and (name != "content" or self._mapped.text_columns(label)[:1] == ["content"])
+        )
 
     def rows(self, page: Page, label: str, within: Mapping[str, int]) -> int:
         columns = list(self._graph.tables.nodes[label])
@@ -157,13 +159,6 @@ def mapped_page(graph: TableGraph, tables: MappedTables, label: str, within: Map
 def _plain(kind: str) -> str:
     """Numbers that an engine had given itself are numbers like others."""
     return "INT64" if kind == "SERIAL" else kind
-
-
-def _fits(kind: str, wanted: str, name: str) -> bool:
-    """Whether it can go into a column that graphmill has under the same name."""
-    if name.startswith("_") or name in ("uuid", *_USERS):
-        return False
-    return kind == wanted or (kind in _WHOLE_NUMBERS and wanted == "INT64")
 
 
 def _naive(time: datetime) -> datetime:

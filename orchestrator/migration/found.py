@@ -12,10 +12,15 @@ from orchestrator.migration.making import Between, TableWishes, is_expansion
 from orchestrator.migration.mapped import MappedTables
 from orchestrator.migration.rebuild import KNOWN, OWN_EDGES
 from orchestrator.migration.report import Found, Shape, Verdict
+from orchestrator.migration.survey import own_labels
+from orchestrator.states import RECORDS
 
 TEXTS = ("Section", "Chunk")
 # The engines' own exchange of columns loses values of these.
-_TOO_ODD = ("UNION(", "INTERVAL")
+_TOO_ODD = ("UNION(", "INTERVAL", "INT128")
+# By these the pages of a migration call things themselves.
+_OF_PAGES = ("_place", "_from", "_to")
+_OF_GRAPHMILL = RECORDS.union(("Wiki", "GraphmillMeta"))
 
 
 class OldTables:
@@ -115,7 +120,7 @@ class OldTables:
     def _advice(self, verdict: Verdict, counts: Mapping[str, int], left: Mapping[str, int]) -> str:
         match verdict:
             case Verdict.LEGACY:
-                if self._graph.odd or self._too_odd():
+                if self._odd():
                     return f"migrate plan will refuse it: {self._odd()}"
                 others = f"; {', '.join(left)} will go over as they are, without a state" if left else ""
                 return f"see what would become of it with migrate plan{others}"
@@ -138,7 +143,9 @@ class OldTables:
         if self._graph.odd:
             found.append(f"names with other characters than letters, digits and _: {', '.join(self._graph.odd)}")
         if columns := self._too_odd():
-            found.append(f"columns of types that cannot be carried over: {', '.join(columns)}")
+            found.append(f"columns of types or names that cannot be carried over: {', '.join(columns)}")
+        if tables := self._like_ours():
+            found.append(f"tables that are called like graphmill's own: {', '.join(tables)}")
         return "; ".join(found)
 
     def _too_odd(self) -> list[str]:
@@ -147,7 +154,17 @@ class OldTables:
             f"{table}.{name} ({kind})"
             for table, columns in sorted(tables.items())
             for name, kind in columns.items()
-            if any(odd in kind for odd in _TOO_ODD)
+            if any(odd in kind for odd in _TOO_ODD) or name in _OF_PAGES
+        ]
+
+    def _like_ours(self) -> list[str]:
+        """Tables that would come into graphmill's own without being what those are."""
+        mapped = self.mapped().labels
+        known = KNOWN if self.is_expansion else ()
+        return [
+            label
+            for label in sorted(self._graph.tables.nodes)
+            if label in _OF_GRAPHMILL or (label in own_labels() and label not in (*mapped, *known))
         ]
 
     def _examples(self, label: str) -> list[str]:
@@ -186,7 +203,7 @@ class OldTables:
     def refuse_others(self) -> None:
         if self._graph.is_graphmill:
             raise MigrationRefused(_whose(self.record), hint="there is nothing to migrate")
-        if self._graph.odd or self._too_odd():
+        if self._odd():
             raise MigrationRefused(f"the graph has {self._odd()}", hint="change that first; nothing was changed")
         mapped = self.mapped()
         if self._wishes.mapping or mapped.labels:

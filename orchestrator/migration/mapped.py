@@ -12,9 +12,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 from graph_stores.legacy import Held, MigrationRefused, TableGraph
 from graph_stores.model import Value, VectorSpace
+from orchestrator.migration.columns import not_as_expected
 from orchestrator.migration.mapping import MappingFile
 from orchestrator.migration.marks import CONTENT, SHORTEST, Marks, is_stale
-from orchestrator.migration.rules import Signs, moment, rule_of
+from orchestrator.migration.rules import Basis, Signs, moment, rule_of
 from orchestrator.migration.survey import Model
 from orchestrator.stages import TEXTS
 from orchestrator.states import State
@@ -23,15 +24,6 @@ from pipelines.embedding.texts import text_hash
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "graphmill:migration")
 _TRUE = (True, 1, "true")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Basis:
-    """What the rules rest on beside a row: which vectors a label needs, and what those that are kept are of."""
-
-    needs: Mapping[str, Sequence[str]]
-    space: VectorSpace | None
-    assumed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +60,12 @@ class MappedTables:
             for label in there
             if label in named or (not named and any(mark in graph.tables.nodes[label] for mark in marks.telling))
         ]
+        if labels and not named:  # as on a server: where others have marks, none is not the same as done
+            labels += [
+                label
+                for label in there
+                if label not in labels and (label in marks.labels or "uuid" in graph.tables.nodes[label])
+            ]
         return cls(
             graph=graph,
             marks=marks,
@@ -103,6 +101,11 @@ class MappedTables:
                     f"no table of {', '.join(self.labels) or 'the graph'} has a column {name}",
                     f"there are {', '.join(there)}",
                 )
+
+            for label in self.labels:
+                kind = self.graph.tables.nodes[label].get(name, "")
+                if kind and (wanted := not_as_expected(key, kind)):
+                    raise mapping.wrong(key, f"{label}.{name} is of the type {kind}", f"expected {wanted}")
 
     def _check_unique(self, label: str, name: str) -> None:
         if self.graph.keys[label] == name:
@@ -249,6 +252,7 @@ class MappedRows:
         places = self.values("_place")
         main = self._tables.main_vector(label)
         connected = self._connected()
+        chunks = self._first(marks.chunk_count)
         for row in range(self._count):
             there = {name: length[row] for name, length in lengths.items() if length[row] is not None}
             found = next((str(own[row]) for own in texts.values() if own[row] is not None), None)
@@ -262,7 +266,9 @@ class MappedRows:
                     is_dirty=flags[2][row],
                     is_trusted=trusted[row] is not None and own_words[row] is not None,
                     has_vector=bool(there),
-                    is_incomplete=self._is_incomplete(row, there),
+                    is_incomplete=self._is_incomplete(row, there)
+                    or (label in TEXTS and bool(there) and main not in there)
+                    or (isinstance(chunks[row], int) and chunks[row] > 0),
                     is_of_other_length=basis.space is not None
                     and any(length != basis.space.dimension for length in there.values()),
                     is_of_other_model=self._is_of_other_model(provider[row], model[row]),

@@ -12,6 +12,7 @@ from graph_stores.legacy import Carried, Held, NewGraph, Page, TableGraph
 from graph_stores.model import Value, VectorSpace
 from orchestrator import states
 from orchestrator.migration.articles import keys_of
+from orchestrator.migration.columns import called_in_an_expansion, is_of_an_expansion
 from orchestrator.migration.pages import ArticlePage, Sections
 from orchestrator.migration.tally import Tallied
 from orchestrator.migration.wiki import KnownWiki
@@ -54,6 +55,7 @@ class Rebuild:
         self._space = space
         self._now = now
         self._section_at: dict[Value, str] = {}
+        self._names: dict[str, dict[str, str]] = {}
         self._by_edges = "HAS_CHUNK" in graph.tables.edges and bool(
             OWN_EDGES["HAS_CHUNK"] in graph.tables.pairs["HAS_CHUNK"] and graph.rows("first_piece", {})
         )
@@ -64,7 +66,8 @@ class Rebuild:
         for label in KNOWN:
             there = self._graph.tables.nodes.get(label, {})
             known = self._new.tables.nodes[label]
-            extra = {name: kind for name, kind in there.items() if name not in known and name != "embedding"}
+            names = self._names[label] = called_in_an_expansion(label, there, known)
+            extra = {new: there[name] for name, new in names.items() if new not in known}
             if "embedding" in there and self._space is None:
                 extra[KEPT_APART] = there["embedding"]
             self._new.add_columns(label, {MARKED: "STRING", **extra})
@@ -135,11 +138,11 @@ class Rebuild:
         index: list[Value] = []
         for key, title, place, number in zip(keys, titles, places, numbers, strict=True):
             section = self._section_at.get((title, place))
-            uuids.append(chunk_uuid(section, number or 0) if section else chunk_uuid(str(key), 0))
+            uuids.append(chunk_uuid(section, number) if section and number is not None else chunk_uuid(str(key), 0))
             if section:
                 ends[0].append(section)
                 ends[1].append(uuids[-1])
-                index.append(number or 0)
+                index.append(number)
         found = [State.READY if self._space and each else State.SKIP for each in vectors]
         rules = ["k-chunk" if state is State.READY else "k-no-vector" for state in found]
         for (rule, state), times in Counter(zip(rules, found, strict=True)).items():
@@ -197,7 +200,7 @@ class Rebuild:
             "_links": [
                 _links_text(article.fate.state, [found.targets[row] for row in article.links]) for article in articles
             ],
-            **self._since([at or before for at, before in zip(done, claimed, strict=True)]),
+            **self._since([_time(at) or _time(before) for at, before in zip(done, claimed, strict=True)]),
             "_state": [article.fate.state.value for article in articles],
             "_depth": depths,
         }
@@ -297,7 +300,11 @@ class Rebuild:
     ) -> None:
         """With what the old graph has beside; vectors under their name, or apart where they are not kept."""
         there = self._graph.tables.nodes[label]
-        names = {name: name for name in there if name not in columns and name != "embedding"}
+        names = {
+            name: new
+            for name, new in self._names[label].items()
+            if name not in columns or not is_of_an_expansion(label, name)
+        }
         if "embedding" in there:
             names["embedding"] = "embedding" if self._space else KEPT_APART
         own = {"_depth": 0, "_retryCount": 0, "projectId": self._project, **columns}
@@ -385,3 +392,8 @@ def _shown(state: State) -> str | None:
 def _naive(time: datetime) -> datetime:
     """In UTC, because an embedded engine drops the zone."""
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+
+
+def _time(value: Value) -> datetime | None:
+    """What is no time says nothing about when it was."""
+    return value if isinstance(value, datetime) else None

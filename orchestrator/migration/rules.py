@@ -1,10 +1,11 @@
 """The rules for a row of a table with marks: those of `cypher/neo4j/migration/apply.cypher`, where nodes are on a
 server. Pure."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from graph_stores.model import Value
+from graph_stores.model import Value, VectorSpace
 from orchestrator.states import State
 
 _WORD_STATES = (State.PENDING, State.PARSED, State.LINKED)
@@ -17,6 +18,15 @@ _TO = {
     "8-nothing-to-embed": State.SKIP,
     "9-structure": State.LINKED,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What the rules rest on beside a row: which vectors a label needs, and what those that are kept are of."""
+
+    needs: Mapping[str, Sequence[str]]
+    space: VectorSpace | None
+    assumed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

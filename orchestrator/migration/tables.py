@@ -66,7 +66,7 @@ class TableMigration:
     async def rollback(self) -> Outcome:
         record = self._old.record
         # Of a backup that was being dropped when somebody was killed nobody knows how much there is.
-        if record.get("finalized") or not self._graph.backup.exists():
+        if not record or record.get("finalized") or not self._graph.backup.exists():
             raise MigrationRefused(
                 f"the migration was finalized{finalized_at(record)}: what it replaced is not there any more"
                 if record.get("finalized")

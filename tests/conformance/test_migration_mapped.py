@@ -111,6 +111,8 @@ async def test_finalizing_takes_the_old_marks_and_leaves_what_is_somebodys(old: 
         ("labels", 'labels = ["Document", "Dokument"]', 1, "no table Dokument"),
         ("text", 'text = "bodi"', 1, "no table of Document, Paragraph has a column bodi"),
         ("id", 'id = "status"', 1, "'done' is there"),
+        ("text", 'text = "vec"', 1, "Document.vec is of the type"),
+        ("vector =", 'vector = "heading"', 1, "Document.heading is of the type STRING"),
     ],
 )
 @HERE

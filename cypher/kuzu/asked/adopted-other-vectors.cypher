@@ -1,5 +1,7 @@
-// As other-vectors, of labels that a migration adopted: there are none, as a new graph is built.
-MATCH (m:GraphmillMeta)
-WHERE m.key = 'labels' AND m.key = $project AND m.text = $provider AND m.text = $model AND m.text = $unembedded
-RETURN m.text AS label, m.text AS uuid, m.text AS state
+// As other-vectors, of labels that a migration adopted, which are put in for `Adopted`.
+MATCH (n:Adopted)
+WHERE n.projectId = $project
+  AND ((n._state = 'ready' AND (n._embeddingProvider <> $provider OR n._embeddingModel <> $model))
+    OR (n._state = 'skip' AND n._errorMessage = $unembedded))
+RETURN label(n) AS label, n.uuid AS uuid, n._state AS state
 ORDER BY uuid LIMIT $limit
