@@ -165,7 +165,9 @@ def compact(options: GlobalOptions, place: Path | None, older_than: timedelta | 
     The latest change of every node stays, however old. Safe at any moment, also while others append. Exit code 1 if
     files were left as they are because they are damaged.
     """
-    if (older_than is None) == (keep is None):
+    if older_than is not None and keep is not None:
+        raise click.UsageError("say either --older-than AGE or --keep N, not both")
+    if older_than is None and keep is None:
         raise click.UsageError("say how much history to keep: --older-than AGE or --keep N")
     import time
 

@@ -1,5 +1,6 @@
 """`graphmill migrate`: brings a graph with flags, or with other words for its states, into graphmill's, and back."""
 
+import json
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -66,7 +67,8 @@ def detect(options: GlobalOptions, /, **wishes: Any) -> None:
 def plan(options: GlobalOptions, /, show_cypher: bool, **wishes: Any) -> None:
     """Show what each rule would move where. Changes nothing."""
     if show_cypher:
-        click.echo(_run(options, wishes, lambda migration: migration.cypher()))
+        text = _run(options, wishes, lambda migration: migration.cypher())
+        click.echo(json.dumps({"cypher": text}, ensure_ascii=False) if options.json else text)
         return
     _tell(options, "plan", _run(options, wishes, lambda migration: migration.plan()))
 

@@ -158,6 +158,7 @@ def test_tables_that_nobody_knows_are_migrated_by_a_mapping_and_worked_on(cli: C
     done = cli("worker", "--drain", "--json").json
     assert done["labels"] == {"Document": {"ready": 4, "error": 1}, "Paragraph": {"ready": 3}}
     assert cli("verify").code == 0
+    assert "Document" in cli("errors").out
     found = cli("search", "anything", "--json").json
     assert sorted(each["label"] for each in found) == ["Document"] * 4 + ["Paragraph"] * 3
     refused = cli("copy", "kuzu:graph.kuzu", "kuzu:other.kuzu")
