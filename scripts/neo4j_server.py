@@ -54,10 +54,12 @@ class Neo4jServer:
 
     user = "neo4j"
 
-    def __init__(self, home: Path, port: int | None = None) -> None:
+    def __init__(self, home: Path, port: int | None = None, *, settings: str = "") -> None:
+        """`settings` are lines of neo4j.conf beside our own."""
         self.home = home.absolute()
         self.port = port or _free_port()
         self.log_path = self.home / "server.log"
+        self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -116,7 +118,7 @@ class Neo4jServer:
 
     def _prepare_home(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
-        (self.home / "neo4j.conf").write_text(CONFIGURATION.format(port=self.port))
+        (self.home / "neo4j.conf").write_text(CONFIGURATION.format(port=self.port) + self._settings)
         if not (self.home / "password").exists():
             password = secrets.token_urlsafe(16)
             _write_private(self.home / "data" / "dbms" / "auth.ini", _initial_credentials(password))

@@ -71,7 +71,8 @@ def private_neo4j(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jSer
 
 @contextmanager
 def _fresh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
-    server = Neo4jServer(tmp_path_factory.mktemp("neo4j"))
+    # Hundreds of small graphs come and go: for none of them it is worth while to plan every query anew.
+    server = Neo4jServer(tmp_path_factory.mktemp("neo4j"), settings="dbms.cypher.min_replan_interval=1h\n")
     try:
         server.start()
         yield server
