@@ -9,6 +9,8 @@ from orchestrator.checks import CHECKS, verify
 from orchestrator.files.differences import FileDifferences
 from orchestrator.ledger.checks import UNREADABLE, LedgerDifferences
 from orchestrator.ledger.scribe import Scribe
+from orchestrator.migration import checks as migrated
+from orchestrator.migration.afterwards import adopted_labels
 from orchestrator.repair import Mend, repair
 from orchestrator.wikipedia.differences import WikiDifferences
 from orchestrator.workers import read_workers
@@ -33,6 +35,9 @@ async def examine(
     checks: list[Check] = list(CHECKS)
     menders: dict[str, Mend] = {}
     notes: list[str] = []
+    if await adopted_labels(store):
+        checks += migrated.CHECKS
+        menders["adopted-vector"] = migrated.embed_again
     busy = any(not each.is_gone for each in await read_workers(store))
     files = FileDifferences(rehash=wanted.rehash)
     # What a job has not come to yet is no difference.

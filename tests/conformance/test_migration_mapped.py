@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from graph_stores.model import Select
 from orchestrator.checks import problems
 from orchestrator.migration.mapping import InvalidMapping, MappingFile, read_mapping_file
 from orchestrator.migration.report import Verdict
+from orchestrator.verifying import Wanted, examine
 from tests.conformance import old_tables
 from tests.conformance.legacy_rules import DIMENSION, decide, random_node
 from tests.conformance.place import HERE
@@ -86,6 +88,29 @@ async def test_tables_get_states_by_a_mapping_and_keep_all_they_have(old: OldFil
     async with old.migration() as migration:
         await migration.rollback()
     assert old.path.read_bytes() == before
+
+
+@HERE
+async def test_damage_to_what_a_mapping_brought_is_found_and_its_vectors_are_made_anew(
+    old: OldFile, tmp_path: Path
+) -> None:
+    write(old)
+    async with old.migration(model=None, mapping=mapping(tmp_path)) as migration:
+        await migration.apply()
+    store = await open_store(old.url, project="default")
+    only_the_graph = Wanted(files=False)
+    assert (await examine(store, only_the_graph)).problems == []
+    await store.close()
+    old.plainly(
+        "MATCH (d:Document {uuid: '1'}) SET d.embedding = NULL", "MATCH (d:Document {uuid: '0'}) SET d._state = 'bogus'"
+    )
+    store = await open_store(old.url, project="default")
+    found = (await examine(store, only_the_graph)).problems
+    assert {(each.check, each.examples[0].uuid) for each in found} == {("adopted-state", "0"), ("adopted-vector", "1")}
+    left = await examine(store, replace(only_the_graph, repair=True))
+    assert [each.check for each in left.problems] == ["adopted-state"]
+    assert (await store.nodes(Select(labels=["Document"], uuids=["1"])))[0].state == "linked"
+    await store.close()
 
 
 @HERE
