@@ -92,7 +92,7 @@ async def search(
     hops: int = 0,
 ) -> list[Found]:
     """The texts that are nearest to what is asked, best first."""
-    adopted = await adopted_labels(store)
+    adopted = await _adopted_here(store)
     _check_labels(labels, (*TEXTS, *adopted))
     _check_space(await store.vector_space(), embedder)
     [answer] = await Texts(embedder).embed([text])
@@ -102,6 +102,13 @@ async def search(
     matches = await _Nearest(store, answer.vector, wanted, -1.0 if min_score is None else min_score).best(limit)
     # What is around the nodes of an older graph only that graph's own queries know.
     return [await _found(store, match, text, 0 if match.node.label in adopted else hops) for match in matches]
+
+
+async def _adopted_here(store: Store) -> list[str]:
+    """Labels that a migration brought into this project; other projects are none of its business."""
+    adopted = await adopted_labels(store)
+    here = (await store.progress(finished=[], window=0.0)).counts if adopted else []
+    return [label for label in adopted if any(each.label == label for each in here)]
 
 
 class _Nearest:

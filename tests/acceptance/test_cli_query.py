@@ -141,7 +141,8 @@ def test_a_query_that_runs_too_long_is_stopped(graph: Cli) -> None:
     outcome = graph("query", SLOW, "--timeout", "0.5")
     assert time.monotonic() - started < 10
     assert outcome.code == 1
-    assert "longer than 0.5 s" in outcome.err
+    # On a busy machine the engine itself may hear too late that its time is over.
+    assert "longer than 0.5 s" in outcome.err or "did not answer" in outcome.err
     assert "--timeout" in outcome.err
 
 

@@ -17,7 +17,7 @@ from tests.conformance.pictures import differences
 from tests.conformance.place import Place
 from tests.conformance.wikis import Content, Link, Text, To, Wiki, expected, outcome_of
 
-EXAMPLES = {"kuzu": 8, "ladybug": 2, "neo4j": 2}
+EXAMPLES = {"kuzu": 6, "ladybug": 2, "neo4j": 2}
 
 TITLES = [
     *("Alder", "Barley", "Cog", "Dam", "East mill", "Flour", "Grain", "Hopper", "Iron wheel", "Jack", "Kiln"),

@@ -14,7 +14,7 @@ from tests.conformance.folders import Folder, Mill, opened, quicken
 from tests.conformance.pictures import differences, picture
 from tests.conformance.place import Place
 
-EXAMPLES = {"kuzu": 10, "ladybug": 2, "neo4j": 3}
+EXAMPLES = {"kuzu": 6, "ladybug": 1, "neo4j": 2}
 IN_SOAK = 300
 
 Edit = Callable[[Folder], None]

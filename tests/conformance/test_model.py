@@ -19,7 +19,7 @@ from orchestrator.states import ErrorClass, ErrorType, Stage, State
 from tests.conformance.examples import AT_ONCE, HOUR, claim, expire, file, ref
 from tests.conformance.place import Place
 
-EXAMPLES = {"kuzu": 10, "ladybug": 5, "neo4j": 5}
+EXAMPLES = {"kuzu": 6, "ladybug": 3, "neo4j": 3}
 UUIDS = st.sampled_from("abc")
 STAGES = st.sampled_from(states.STAGES)
 PICKS = st.integers(0, 99)
