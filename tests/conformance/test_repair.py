@@ -17,6 +17,7 @@ from orchestrator.files.differences import FileDifferences
 from orchestrator.ledger.checks import LedgerDifferences
 from orchestrator.ledger.scribe import Scribe
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.migration import checks as migrated
 from orchestrator.repair import MENDERS, repair
 from orchestrator.stray import NodesLeft
 from orchestrator.verifying import AT_WORK, Wanted, examine
@@ -302,6 +303,7 @@ async def test_a_job_ends_where_a_text_waits_for_what_is_over_for_its_file(
 def test_every_check_is_told_of_in_the_documentation(tmp_path: Path) -> None:
     checks = [
         *CHECKS,
+        *migrated.CHECKS,
         *FileDifferences(rehash=False).checks,
         *WikiDifferences(lambda _: None).checks,
         *LedgerDifferences(Scribe(tmp_path / "ledger", writer="nobody")).checks,
