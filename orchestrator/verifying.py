@@ -36,7 +36,8 @@ async def examine(
     menders: dict[str, Mend] = {}
     notes: list[str] = []
     if await adopted_labels(store):
-        checks += migrated.CHECKS
+        # Vectors are read from a graph of one's own only, which a repair has.
+        checks += migrated.CHECKS if wanted.repair else migrated.CHECKS[:1]
         menders["adopted-vector"] = migrated.embed_again
     busy = any(not each.is_gone for each in await read_workers(store))
     files = FileDifferences(rehash=wanted.rehash)
