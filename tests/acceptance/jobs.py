@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # For whatever must come about; nothing is ever waited for this long unless it is broken.
-DEADLINE = 60.0
+DEADLINE = 600.0
 _LOOK = 0.1
 # What the job asks about the model itself, before it has any text.
 PROBE = "how many numbers"
@@ -308,14 +308,19 @@ class Mill:
 
 @contextmanager
 def mill_of(
-    cli: "Cli", embedder: PacedEmbedder, server: Neo4jAccess | None = None, *, keeps: bool = False
+    cli: "Cli",
+    embedder: PacedEmbedder,
+    server: Neo4jAccess | None = None,
+    *,
+    keeps: bool = False,
+    engine: str = "kuzu",
 ) -> Iterator[Mill]:
     """A mill without a graph yet, in the command line's folder; set up by the environment alone.
 
     What it put on a server goes with it, unless the server `keeps` it.
     """
     project = f"mill-{uuid4().hex[:12]}"
-    url = server.uri if server else f"kuzu:{cli.folder / 'graph.kuzu'}"
+    url = server.uri if server else f"{engine}:{cli.folder / 'graph.kuzu'}"
     environment = {
         **cli.environment,
         "GRAPHMILL_STORE": url,
