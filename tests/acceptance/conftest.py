@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .jobs import Mill, PacedEmbedder, mill_of
+from .jobs import DEADLINE, Mill, PacedEmbedder, mill_of
 
 ROOT = Path(__file__).parents[2]
 _SETTINGS = ("GRAPHMILL_", "NEO4J_")
@@ -52,7 +52,7 @@ class Cli:
             check=False,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE,
         )
         return Outcome(code=done.returncode, out=done.stdout, err=done.stderr)
 
@@ -92,7 +92,7 @@ class Cli:
             check=False,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -4,7 +4,7 @@ from pathlib import Path
 from random import Random
 
 _WORDS = ("river", "stone", "mill", "wheel", "grain", "flour", "water", "sluice", "barn", "harvest", "bread", "oven")
-_SHARED = "The same words stand under this heading on many pages, and are embedded once.\n"
+SHARED = "The same words stand under this heading on many pages, and are embedded once.\n"
 
 
 def write_corpus(folder: Path, *, pages: int = 80, modules: int = 40, seed: int = 7) -> None:
@@ -26,7 +26,7 @@ def _page(number: int, pages: int, random: Random) -> str:
     for part in range(1, random.randint(2, 4)):
         lines += [f"## Part {part}", _sentence(random), f"Counted {number}.{part}, [broken](nowhere-{number}.md)."]
     if number % 5 == 0:
-        lines += ["## Licence", _SHARED]
+        lines += ["## Licence", SHARED]
     return "\n\n".join(lines) + "\n"
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 from aiohttp import web
 
 DIMENSION = 8
-PATIENCE = 30.0
+PATIENCE = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

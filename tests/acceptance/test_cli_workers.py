@@ -23,7 +23,6 @@ with kuzu.Database("graph.kuzu", read_only=True) as database, kuzu.Connection(da
     with connection.execute("MATCH (n:File:Worker) RETURN label(n), n.uuid, n._state ORDER BY n.uuid") as rows:
         print(rows.get_all())
 """
-SLOW = 180.0
 UNREACHABLE = ("--embedder", "openai:x", "--embedder-url", "http://127.0.0.1:1/v1")
 
 
@@ -77,7 +76,7 @@ def test_an_embedded_graph_shows_its_own_worker_and_turns_another_away(held_up: 
     assert workers(mill)[pid].is_gone
     assert re.search(rf" {pid} .* ago, disappeared$", table(mill), re.MULTILINE)
     mill.embedder.allow(None)
-    ended = mill.start("worker", "--drain", "--json").end(deadline=SLOW).json
+    ended = mill.start("worker", "--drain", "--json").end().json
     assert ended["states"] == {"ready": ended["total"]}
     assert [(each["process"], each["state"], each["holds"]) for each in ended["workers"]] == [(pid, "disappeared", 0)]
 
@@ -107,7 +106,7 @@ def test_of_two_workers_one_is_killed_and_the_other_takes_over(held_up: tuple[Mi
     eventually(lambda: is_holding(mill, second), "it takes over from the first")
     mill.embedder.drop()
     mill.embedder.allow(None)
-    ended = second.end(deadline=SLOW).json
+    ended = second.end().json
     assert ended["states"] == {"ready": ended["total"]}
     gone = {each["process"]: (each["state"], each["holds"]) for each in ended["workers"]}
     assert gone == {job.process.pid: ("disappeared", 0), first.process.pid: ("disappeared", 0)}

@@ -18,7 +18,7 @@ from tests.conformance.exports import SPACE, random_edges, random_nodes
 from tests.conftest import Neo4jAccess
 
 from .conftest import Cli, Outcome
-from .jobs import eventually
+from .jobs import DEADLINE, eventually
 
 PROJECT = "default"
 EXPORT = """
@@ -163,7 +163,7 @@ def test_a_signal_ends_a_copy_well_and_the_same_command_goes_on(cli: Cli) -> Non
     process = cli.start("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu")
     eventually(lambda: (cli.folder / "copy.kuzu").exists() or process.poll() is not None, "the copy begins")
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=DEADLINE)
     assert (process.returncode, said.splitlines()[-1]) == (143, "stopped: the same command goes on from here")
     done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu"))
     assert picture_of(f"kuzu:{cli.folder / 'copy.kuzu'}") == before

@@ -23,12 +23,11 @@ def test_a_job_goes_on_by_itself_when_neo4j_was_killed_and_started_again(
         write_corpus(mill.root, pages=4, modules=2)
         embedder.allow(0)
         job = mill.ingest("--json")
-        # A server that has just started answers everything slowly once.
-        assert embedder.holding.wait(2 * DEADLINE)
+        assert embedder.holding.wait(DEADLINE)
         private_neo4j.kill()
         embedder.allow(None)
         private_neo4j.start()
-        ended = job.end(deadline=2 * DEADLINE).json
+        ended = job.end().json
         assert ended["states"] == {"ready": ended["total"]}
         assert ended["embedded"] == sum(ended["labels"][label]["ready"] for label in ("MarkdownSection", "Scope"))
         assert mill.most_tries() == 0

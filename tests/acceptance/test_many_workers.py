@@ -20,7 +20,6 @@ WORKERS = 4
 KILLS_IN_A_ROW = RetryPolicy().losses - 2
 # So many texts are answered for between two kills: fewer than wait, so that there always is somebody who waits.
 A_FEW = 8
-LONG = 4 * DEADLINE
 
 _HOLDERS = """MATCH (n) WHERE n.projectId = $project AND n._leaseOwner IS NOT NULL
 RETURN DISTINCT n._leaseOwner AS owner"""
@@ -40,7 +39,7 @@ class Crew:
         self.workers += [self.mill.start("worker", "--drain", "--json") for _ in range(count)]
 
     def kill_one_that_holds_something(self) -> None:
-        victim, *_ = eventually(self._holders, "a worker that is alive has something in its hands", deadline=LONG)
+        victim, *_ = eventually(self._holders, "a worker that is alive has something in its hands")
         victim.kill()
         self.kills += victim.was_killed
         self.workers.remove(victim)
@@ -48,7 +47,7 @@ class Crew:
 
     def end(self) -> None:
         for worker in self.workers:
-            worker.end(deadline=LONG)
+            worker.end()
         self.workers.clear()
 
     def _holders(self) -> list[Running]:
@@ -65,7 +64,7 @@ def begin(mill: Mill, part: int = 0) -> None:
     write_corpus(mill.root / f"part-{part}", pages=14, modules=8, seed=part)
     mill.embedder.allow(0)
     job = mill.ingest()
-    eventually(lambda: len(mill.ask(_RUNS)) > part, "the run is begun", deadline=LONG)
+    eventually(lambda: len(mill.ask(_RUNS)) > part, "the run is begun")
     job.kill()
     assert job.was_killed
 
@@ -79,7 +78,7 @@ def check_the_end(mill: Mill, parts: int = 1) -> None:
     found = mill.picture()
     mill.wipe()
     beside = mill.beside()
-    beside.ingest().end(deadline=LONG)
+    beside.ingest().end()
     assert differences(found, beside.picture()) == []
 
 
@@ -115,12 +114,12 @@ def test_four_workers_go_on_by_themselves_when_the_server_was_killed_and_started
     cli: Cli, embedder: PacedEmbedder, private_neo4j: Neo4jServer
 ) -> None:
     with mill_of(cli, embedder, private_neo4j, keeps=True) as mill:
-        mill.start("init").end(deadline=LONG)
+        mill.start("init").end()
         begin(mill)
         crew = Crew(mill=mill)
         crew.start()
-        eventually(lambda: crew.are_all_at_work, "all workers are at work", deadline=LONG)
-        assert embedder.holding.wait(LONG)
+        eventually(lambda: crew.are_all_at_work, "all workers are at work")
+        assert embedder.holding.wait(DEADLINE)
         private_neo4j.kill()
         embedder.allow(None)
         private_neo4j.start()

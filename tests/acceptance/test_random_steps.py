@@ -198,10 +198,12 @@ class Soak:
         engine = self.mill.url.partition(":")[0] if self.mill.credentials is None else "kuzu"
         url = f"{engine}:{self.mill.cli.folder / f'copy-{self.copies}.graph'}"
         self._command("copy", self.mill.url, url)
-        assert self._command("--store", url, "verify", "--json").json["problems"] == []
+        ledger = str(self.mill.cli.folder / f"ledger-{self.copies}")
+        environment = {**self.mill.cli.environment, "GRAPHMILL_STORE": url, "GRAPHMILL_LEDGER": ledger}
+        copied = replace(self.mill, url=url, cli=replace(self.mill.cli, environment=environment))
+        assert copied.start("verify", "--json").end(deadline=DEADLINE).json["problems"] == []
         if self.mill.credentials is None:
-            environment = {**self.mill.cli.environment, "GRAPHMILL_STORE": url}
-            self.mill = replace(self.mill, url=url, cli=replace(self.mill.cli, environment=environment))
+            self.mill = copied
 
     def _lose_source(self) -> None:
         """A folder that is away, or empty like an unmounted disk, costs nothing."""
@@ -243,7 +245,7 @@ def soak(request: pytest.FixtureRequest, cli: Cli, embedder: PacedEmbedder) -> I
             name: stack.enter_context(EmbeddingServer(dimension=length))
             for name, length in (("short", 8), ("long", 300))
         }
-        models = {
+        models: dict[str, tuple[str, ...]] = {
             name: ("--embedder", f"openai:{name}", "--embedder-url", endpoint.url)
             for name, endpoint in endpoints.items()
         }

@@ -21,6 +21,7 @@ from orchestrator.wikipedia.forget import forget_articles
 from orchestrator.wikipedia.order import Order
 from orchestrator.wikipedia.wikis import PageSource, SourceKind
 from tests.conformance.conftest import wipe
+from tests.conformance.examples import PATIENCE
 from tests.conformance.expansions import Counts, Crawler, bury, quicken_expansions
 from tests.conformance.folders import NONE
 from tests.conformance.pictures import differences
@@ -114,7 +115,7 @@ async def test_where_one_process_owns_the_graph_a_crawl_that_nobody_parses_for_i
 ) -> None:
     order = Order(source=PageSource(kind=SourceKind.DUMP, location=(str(crawler.dump),)), titles=["Page 01"], depth=1)
     job = Job(store, Plan(expansion=order, embedder=NONE, stages=frozenset({READ})))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         with pytest.raises(Misuse, match="the crawl waits for 1 articles that nobody here parses and links"):
             await job.run()
     (partition,) = await read_partitions(store, (await latest(store)).uuid)

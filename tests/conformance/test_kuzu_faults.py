@@ -30,6 +30,7 @@ from orchestrator import states
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import new_node, transition
 from orchestrator.states import State
+from tests.conformance.examples import PATIENCE
 from tests.conformance.kuzu_child import file_batch, opened
 
 A, B = Ref(label="File", uuid="a"), Ref(label="File", uuid="b")
@@ -62,7 +63,7 @@ class Script:
         self.calls += 1
         self.texts.append(text)
         if self.hang and not text.startswith("CALL"):
-            self.hang.wait(30)
+            self.hang.wait(PATIENCE)
         failing = self.calls == self.fail_at or (self.fail_text is not None and text.startswith(self.fail_text))
         if failing and not self.after:
             raise RuntimeError("scripted: it did not run")
@@ -241,10 +242,10 @@ async def test_a_call_that_never_returns_ends_at_its_deadline(engine: str, tmp_p
         lambda: store.heartbeat([A], token="t", seconds=1),
     ):
         with pytest.raises(DeadlineExceeded):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 await call()
     with pytest.raises(QueryTimeout):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await store.query("MATCH (n:File) RETURN n", {}, timeout=0.2)
     script.hang.set()
     await store.close()

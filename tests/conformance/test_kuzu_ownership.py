@@ -11,6 +11,7 @@ import pytest
 from graph_stores import kuzu
 from graph_stores.errors import StoreOwned
 from graph_stores.model import Select
+from tests.conformance.examples import PATIENCE
 from tests.conformance.kuzu_child import child, file_batch, opened
 
 
@@ -48,7 +49,7 @@ async def test_closing_that_nobody_waits_for_keeps_the_lock_until_it_is_done(
     def slow(step: str) -> None:
         if step == moment:
             reached.set()
-            go_on.wait(60)
+            go_on.wait(PATIENCE)
 
     path = tmp_path / "graph"
     store = await opened(engine, path, step=slow)

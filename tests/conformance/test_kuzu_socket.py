@@ -31,6 +31,7 @@ from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.states import ErrorClass
 from tests.conformance.examples import (
     AT_ONCE,
+    PATIENCE,
     bring,
     claim,
     claim_one,
@@ -288,7 +289,7 @@ async def test_long_queries_of_guests_hold_up_neither_the_owner_nor_other_guests
 ) -> None:
     await write(owner, nodes=FILES)
     queries = await started(owner, guest, count=3)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await write(owner, nodes=[file("while they run")])
         await claim(lifecycle, limit=5)
         assert len(await owner.nodes(Select(limit=1000))) == 701
@@ -301,7 +302,7 @@ async def test_long_queries_of_guests_hold_up_neither_the_owner_nor_other_guests
 async def test_a_checkpoint_stops_a_long_query_which_is_then_begun_again(owner: EmbeddedStore, guest: Store) -> None:
     await write(owner, nodes=FILES)
     queries = await started(owner, guest)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await owner._write(lambda: owner._engine.checkpoint(wait=True))
 
     async def runs_again() -> bool:

@@ -20,7 +20,7 @@ from graph_stores.kuzu.ownership import lock_file, owner_of
 from graph_stores.kuzu.remote import AnswerLost
 from graph_stores.kuzu.shared import SharedStore
 from graph_stores.model import Select
-from tests.conformance.examples import eventually
+from tests.conformance.examples import PATIENCE, eventually
 from tests.conformance.kuzu_child import file_batch, opened
 from tests.conformance.socket_child import child, command, is_ready, owner
 
@@ -124,7 +124,7 @@ async def test_a_closing_owner_finishes_what_a_guest_changes_and_stops_what_it_r
         return bool(store._door and store._door._changing) or changing.done()
 
     await eventually(is_queued)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await store.close()
         await changing
     reading.cancel()
@@ -176,7 +176,7 @@ async def test_a_command_finishes_its_call_before_it_makes_room(path: Path) -> N
     await (await opened("kuzu", path)).close()
     guest = await shared_store(path)
     store = await guest._owner()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         guest._calls += 1  # as during a call
         guest._give_way()
         await asyncio.sleep(0)
@@ -273,7 +273,7 @@ async def test_a_read_that_is_cut_off_is_asked_again_and_a_change_is_not(path: P
         writer.write(b"\0\0")
 
     async with scripted_owner(path, cut_off):
-        guest = SharedStore(url="", project="p", path=path, own=never, deadline=5.0)
+        guest = SharedStore(url="", project="p", path=path, own=never, deadline=PATIENCE)
         with pytest.raises(AnswerLost):
             await guest.commit(file_batch("x"))
         with pytest.raises(AnswerLost):

@@ -20,6 +20,7 @@ from graph_stores.kuzu.place import is_same_user, peer_of
 from graph_stores.kuzu.shared import SharedStore
 from graph_stores.kuzu.store import EmbeddedStore
 from graph_stores.model import Select
+from tests.conformance.examples import PATIENCE
 from tests.conformance.kuzu_child import file_batch, opened
 from tests.conformance.socket_child import command
 
@@ -94,7 +95,7 @@ async def test_a_process_of_another_user_is_refused_by_the_file_and_by_the_owner
 
         async def knock() -> str:
             asked = command("knock", "kuzu", place(store), str(NOBODY))
-            run = await asyncio.to_thread(subprocess.run, asked, capture_output=True, text=True, timeout=60)
+            run = await asyncio.to_thread(subprocess.run, asked, capture_output=True, text=True, timeout=PATIENCE)
             return run.stdout.strip() or run.stderr
 
         assert await knock() == "PermissionError"
@@ -134,7 +135,7 @@ async def test_strange_bytes_are_answered_with_an_error_and_the_connection_ends(
 
 async def read_all(reader: asyncio.StreamReader) -> bytes:
     """All that the owner says; it may hang up on one who goes on talking."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         try:
             return await reader.read()
         except OSError:
@@ -169,7 +170,7 @@ async def test_guests_who_stand_still_hold_up_neither_others_nor_the_closing_of_
         writer.write(request)
     await still_answers(store)
     await store.commit(file_batch("a"))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await store.close()
     for _, writer in silent + deaf:
         writer.transport.abort()

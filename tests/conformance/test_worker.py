@@ -15,6 +15,7 @@ from orchestrator.worker import Failure, Outcome, Pause, Worker
 from tests.conformance.examples import (
     AT_ONCE,
     HOUR,
+    PATIENCE,
     claim,
     eventually,
     files,
@@ -188,7 +189,7 @@ async def test_where_one_runner_cannot_go_on_what_others_are_about_to_claim_or_c
 
     step = Scripted(script=refused, limit=2, runners=3)
     lifecycle = around(lifecycle, claim=claim_late, commit=commit_late)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         with pytest.raises(BaseExceptionGroup):
             await Worker(lifecycle, [step]).run()
     assert "parsing" not in (await states_of(store)).values()
