@@ -1,5 +1,6 @@
 """Opens the store that a URL names. Engines are imported only when their URL is used."""
 
+import shlex
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -97,11 +98,12 @@ async def open_store(
 
 def check_schema(status: SchemaStatus, url: str) -> None:
     """Refuse to work on a graph whose schema this version does not know to be right."""
-    init = f"graphmill --store {url} init"
+    graphmill = f"graphmill --store {shlex.quote(url)}"
+    init = f"{graphmill} init"
     if status.found is None:
         raise SchemaMissing(
             f"{url} is not yet a graphmill graph: it has no schema",
-            hint=f"create it with: {init}; if an older graph is in it: graphmill --store {url} migrate detect",
+            hint=f"create it with: {init}; if an older graph is in it: {graphmill} migrate detect",
         )
     if status.found > status.newest:
         raise SchemaNewer(

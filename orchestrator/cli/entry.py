@@ -8,29 +8,7 @@ from typing import Any
 import click
 
 from orchestrator.cli import failures
-from orchestrator.cli.options import GlobalOptions, global_options
-
-# In the order of a first visit. A module is named as its command and holds it under that name.
-COMMANDS = (
-    "ingest",
-    "expand",
-    "status",
-    "runs",
-    "search",
-    "query",
-    "errors",
-    "retry",
-    "reclaim",
-    "verify",
-    "ledger",
-    "forget",
-    "worker",
-    "copy",
-    "migrate",
-    "init",
-    "config",
-    "demo",
-)
+from orchestrator.cli.options import COMMANDS, GlobalOptions, global_options
 
 
 class LazyGroup(click.Group):

@@ -46,7 +46,7 @@ def report(error: Exception, options: GlobalOptions) -> int:
         return error.exit_code
     if options.verbose and not isinstance(error, click.ClickException):
         print(_without_secrets("".join(traceback.format_exception(error))), file=sys.stderr, end="")
-    failure = _described(error)
+    failure = _described(error, options)
     if options.json and failure.code != "output_failed":
         print(_without_secrets(dumps(failure.document())))
     else:
@@ -64,10 +64,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def _described(error: Exception) -> _Failure:
+def _described(error: Exception, options: GlobalOptions) -> _Failure:
     match error:
         case GraphmillError():
-            return _Failure(code=error.code, message=error.message, hint=error.hint, exit_code=error.exit_code)
+            message, hint = options.complete_commands(error.message), options.complete_commands(error.hint)
+            return _Failure(code=error.code, message=message, hint=hint, exit_code=error.exit_code)
         case click.ClickException():
             hint = _usage_hint(error)
             return _Failure(code="misuse", message=error.format_message(), hint=hint, exit_code=error.exit_code)

@@ -1,8 +1,9 @@
-"""The options that every command takes, before or after its name, and those that several take.
+"""The names of the commands, the options that all of them take, before or after the name, and those that several take.
 
 Declared here and nowhere else.
 """
 
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,29 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
+
+# In the order of a first visit. A module is named as its command and holds it under that name.
+COMMANDS = (
+    "ingest",
+    "expand",
+    "status",
+    "runs",
+    "search",
+    "query",
+    "errors",
+    "retry",
+    "reclaim",
+    "verify",
+    "ledger",
+    "forget",
+    "worker",
+    "copy",
+    "migrate",
+    "init",
+    "config",
+    "demo",
+)
+_COMMAND_IN_TEXT = re.compile(rf"\bgraphmill (--store (?:'[^']*'|\S+) )?({'|'.join(COMMANDS)})\b")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,9 +52,24 @@ class GlobalOptions:
     @property
     def graphmill(self) -> str:
         """How to call graphmill about the same graph again: what a hint begins with."""
-        given = {"--store": self.store, "--project": self.project, "--config": self.config}
-        words = [word for flag, value in given.items() if value is not None for word in (flag, str(value))]
-        return shlex.join(["graphmill", *words])
+        return " ".join(["graphmill", *self._given("--store", "--project", "--config")])
+
+    def complete_commands(self, text: str) -> str:
+        """The text with the global options of this command line added to every graphmill command in it.
+
+        Errors, hints and messages name a command as `graphmill verify --repair`: only the command line knows the rest.
+        """
+        return _COMMAND_IN_TEXT.sub(self._completed, text)
+
+    def _completed(self, match: re.Match[str]) -> str:
+        store, command = match.groups()
+        if store is None:
+            return f"{self.graphmill} {command}"
+        return " ".join(["graphmill", store.strip(), *self._given("--project", "--config"), command])
+
+    def _given(self, *flags: str) -> list[str]:
+        values = {"--store": self.store, "--project": self.project, "--config": self.config}
+        return [f"{flag} {shlex.quote(str(values[flag]))}" for flag in flags if values[flag] is not None]
 
 
 class Command(click.Command):

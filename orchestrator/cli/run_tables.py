@@ -82,7 +82,7 @@ def _partitions(partitions: Sequence[Partition]) -> Table:
 
 def _advice(run: Run, graphmill: str, *, is_worked_on: bool) -> str | None:
     if run.is_open and not is_worked_on:
-        return f"nobody is at work on it; next: {printable(graphmill)} worker --drain"
+        return f"no worker is running; next: {printable(graphmill)} worker --drain"
     return {
         "failed": f"next: mend the cause, then {printable(graphmill)} runs retry {run.short}",
         "cancelled": f"to go on with it: {printable(graphmill)} runs retry {run.short}",

@@ -43,7 +43,7 @@ def run(
     first: Callable[[Store], Awaitable[object]] | None = None,
 ) -> int:
     """Run the job to its end and tell what it did; returns the exit code. `first` is done before it begins."""
-    ended = asyncio.run(_run(session, plan, create=create, first=first))
+    ended = asyncio.run(_run(options, session, plan, create=create, first=first))
     report = ended.report
     if options.json:
         click.echo(dumps(document(report)))
@@ -66,7 +66,12 @@ class _Ended:
 
 
 async def _run(
-    session: Session, plan: Plan, *, create: bool, first: Callable[[Store], Awaitable[object]] | None
+    options: GlobalOptions,
+    session: Session,
+    plan: Plan,
+    *,
+    create: bool,
+    first: Callable[[Store], Awaitable[object]] | None,
 ) -> _Ended:
     store = await _store_to_own(session, create=create)
     try:
@@ -76,7 +81,7 @@ async def _run(
         if first:
             await first(store)
         plan = replace(plan, embedder=await session.embedder_of(store))
-        report, number = await _run_on(store, plan, owner=session.owner)
+        report, number = await _run_on(options, store, plan, owner=session.owner)
         skipped = {} if plan.expansion else await _counts(store, "skipped")
         unread = await _counts(store, "unread") if plan.expansion else {}
     finally:
@@ -103,9 +108,9 @@ async def _bring_ledger_up(session: Session, store: Store) -> None:
             store.listen(None)
 
 
-async def _run_on(store: Store, plan: Plan, *, owner: str) -> tuple[Report, int | None]:
+async def _run_on(options: GlobalOptions, store: Store, plan: Plan, *, owner: str) -> tuple[Report, int | None]:
     with open_view() as view:
-        job = Job(store, plan, say=view.say, owner=owner)
+        job = Job(store, plan, say=lambda text: view.say(options.complete_commands(text)), owner=owner)
         with _heard(job, view) as stopping:
             async with following(view, job, store):
                 report = await job.run()

@@ -25,7 +25,7 @@ def status(options: GlobalOptions, watch: bool) -> None:
     if watch:
         from orchestrator.cli.watching import watch as keep_showing
 
-        keep_showing(session)
+        keep_showing(session, options.graphmill)
     elif options.json:
         from orchestrator.cli.text import dumps
 

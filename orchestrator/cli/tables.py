@@ -38,17 +38,17 @@ _NARROWEST = 4
 
 def print_standing(standing: Standing, graphmill: str) -> None:
     if standing.total:
-        print_parts(standing_view(standing))
+        print_parts(standing_view(standing, graphmill))
         return
     nothing = f"no nodes in project {printable(standing.project)} yet"
-    next_move = f"next: {printable(graphmill)} ingest PATH"
-    print_parts(_title(standing), "", nothing, *_workers(standing), *([] if standing.workers else [next_move]))
+    next_move = [] if standing.workers else [f"next: {printable(graphmill)} ingest PATH"]
+    print_parts(_title(standing), "", nothing, *_workers(standing, graphmill), *next_move)
 
 
-def standing_view(standing: Standing) -> Group:
+def standing_view(standing: Standing, graphmill: str) -> Group:
     errors: list[RenderableType] = ["", _errors_table(standing)] if standing.errors else []
     parts: list[RenderableType] = [_title(standing), "", _states_table(standing), "", outlook(standing)]
-    return Group(*parts, *_run(standing), *_workers(standing), *errors)
+    return Group(*parts, *_run(standing, graphmill), *_workers(standing, graphmill), *errors)
 
 
 def outlook(standing: Standing) -> Text:
@@ -147,7 +147,7 @@ def _errors_table(standing: Standing) -> RichTable:
     return grid
 
 
-def _run(standing: Standing) -> list[Text]:
+def _run(standing: Standing, graphmill: str) -> list[Text]:
     """Only one that is not over, or went wrong: where everything is as it should be there is nothing to say."""
     if standing.run is None or standing.run.run.state in (State.READY, State.SKIP):
         return []
@@ -156,11 +156,11 @@ def _run(standing: Standing) -> list[Text]:
     style = "red" if run.state is State.ERROR else ""
     told = f"run {run.short} of {printable(run.source)} is {run.outcome}; partitions: {parts}"
     if run.is_open and all(each.is_gone for each in standing.workers):
-        told += "; nobody is at work on it, next: graphmill worker --drain"
+        told += f"; no worker is running, next: {printable(graphmill)} worker --drain"
     return [Text(told, style)]
 
 
-def _workers(standing: Standing) -> list[RenderableType]:
+def _workers(standing: Standing, graphmill: str) -> list[RenderableType]:
     """Nothing at all where nobody works: that is how a graph is most of the time."""
     if not standing.workers:
         return []
@@ -172,7 +172,7 @@ def _workers(standing: Standing) -> list[RenderableType]:
         grid.add_column(name, justify=justify, no_wrap=True)
     for each in [*at_work, *gone][:_SHOWN_WORKERS]:
         grid.add_row(*_worker_row(each), style="yellow" if each.is_gone else "")
-    return ["", grid, *_more_workers(standing)]
+    return ["", grid, *_more_workers(standing, graphmill)]
 
 
 def _worker_row(worker: AtWork) -> list[Text]:
@@ -188,9 +188,9 @@ def _worker_row(worker: AtWork) -> list[Text]:
     ]
 
 
-def _more_workers(standing: Standing) -> list[Text]:
+def _more_workers(standing: Standing, graphmill: str) -> list[Text]:
     more = len(standing.workers) - _SHOWN_WORKERS
-    return [Text(f"and {more:,} more: query --name workers", "dim")] if more > 0 else []
+    return [Text(f"and {more:,} more: {printable(graphmill)} query --name workers", "dim")] if more > 0 else []
 
 
 def _answer_table(table: Table) -> RichTable:

@@ -1,5 +1,6 @@
 """`graphmill verify`: whether everything that must hold in a graph does, and mending what does not."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -32,6 +33,8 @@ def verify(options: GlobalOptions, repair: bool, sources: bool, rehash: bool, wi
     verdict = session.run(
         lambda store: examine(store, wanted, say=_say, scribe=session.keep_whole_ledger(store)), share=not repair
     )
+    problems = [replace(each, hint=options.complete_commands(each.hint)) for each in verdict.problems]
+    verdict = replace(verdict, problems=problems)
     if options.json:
         from orchestrator.cli.text import dumps
 

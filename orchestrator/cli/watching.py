@@ -24,9 +24,9 @@ _IN_A_PIPE = 5.0
 Show = Callable[[Standing | GraphmillError], None]
 
 
-def watch(session: Session) -> None:
+def watch(session: Session, graphmill: str) -> None:
     if sys.stdout.isatty():
-        with _in_place() as show:
+        with _in_place(graphmill) as show:
             asyncio.run(_watch(session, show, every=_ON_A_TERMINAL))
     else:
         asyncio.run(_watch(session, _line, every=_IN_A_PIPE))
@@ -57,18 +57,18 @@ def _stop_on_signals() -> asyncio.Event:
 
 
 @contextmanager
-def _in_place() -> Iterator[Show]:
+def _in_place(graphmill: str) -> Iterator[Show]:
     console = Console(highlight=False, markup=False, emoji=False)
     with Live(console=console, auto_refresh=False) as live:
 
         def show(seen: Standing | GraphmillError) -> None:
-            live.update(_picture(seen), refresh=True)
+            live.update(_picture(seen, graphmill), refresh=True)
 
         yield show
 
 
-def _picture(seen: Standing | GraphmillError) -> Group:
-    shown = Text(printable(seen.message)) if isinstance(seen, GraphmillError) else standing_view(seen)
+def _picture(seen: Standing | GraphmillError, graphmill: str) -> Group:
+    shown = Text(printable(seen.message)) if isinstance(seen, GraphmillError) else standing_view(seen, graphmill)
     return Group(shown, Text("\nCtrl-C to stop", "dim"))
 
 

@@ -113,7 +113,7 @@ def test_another_command_finishes_the_run_of_a_job_that_was_killed(mill_on: Mill
     killed_in_the_middle(mill)
     [left] = runs(mill)
     assert (left["outcome"], left["finishedAt"], left["watermarkAfter"]) == ("running", None, None)
-    assert "nobody is at work on it" in told(mill, "runs", "show", left["id"]).out
+    assert "no worker is running" in told(mill, "runs", "show", left["id"]).out
     parts = told(mill, "query", "--name", "partitions", "--json").json
     assert {(row["run"], row["outcome"]) for row in parts} == {(left["id"], "completed")}
 
