@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from graph_stores.errors import Misuse
+
 # Values are what every engine can hold: str, int, float, bool, an aware datetime, None, or a list of one of these.
 Value = Any
 
@@ -95,12 +97,30 @@ class Marks:
     stamp: tuple[str, ...] = ()
 
 
+LONGEST_LEASE = 3600.0
+"""The longest that a lease, a hold or a delay may last, in seconds.
+
+No store gives out a longer one. One that ends later than this from now, by the store's clock, was written by something
+else, and does not count: it must not block a node for ever.
+"""
+
+
+def checked_seconds(seconds: float) -> float:
+    """How long a lease, a hold or a delay is to last, if it may."""
+    if seconds > LONGEST_LEASE:
+        raise Misuse(
+            f"a lease, hold or delay of {seconds:,.0f} s is too long",
+            hint=f"expected at most {LONGEST_LEASE:,.0f} s; renew it while it is needed",
+        )
+    return seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
     """A compare-and-set of one node's state. It ends the lease that the node had, unless `keeps_lease`.
 
     `token` must be the lease's token where a node is leased, and None where it is not.
-    `expired` asks that the lease has run out by the store's clock: this is how a lease is taken away.
+    `expired` asks that the lease is over, as in `Select`: this is how a lease is taken away.
     `delay` is how many seconds from now, by the store's clock, the node must not be claimed.
     """
 
@@ -192,6 +212,9 @@ class Claim:
     away: Sequence[str] = ()
     properties: Sequence[str] | None = None
 
+    def __post_init__(self) -> None:
+        checked_seconds(self.seconds)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
@@ -256,7 +279,8 @@ def _lease(row: Mapping[str, Value], token: str) -> Lease:
 class Select:
     """Which nodes of the project to read; an empty filter lets everything through.
 
-    `expired` keeps only nodes whose lease has run out by the store's clock.
+    `expired` keeps only nodes whose lease is over by the store's clock: it has ended, a part of it is missing, or it
+    ends later than any lease can (`LONGEST_LEASE`).
     `after` is the last node of the page before: pages are ordered by label and uuid.
     """
 
@@ -288,13 +312,11 @@ class ErrorCount:
 class Progress:
     """What `status` shows, all of it counted from the states when it was asked for.
 
-    `in_flight` nodes have a lease, `stuck` ones a lease that has run out, `finished` ones came to rest lately.
+    `finished` nodes came to rest lately.
     """
 
     counts: Sequence[StateCount]
     errors: Sequence[ErrorCount]
-    in_flight: int
-    stuck: int
     finished: int
 
 

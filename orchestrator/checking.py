@@ -61,17 +61,22 @@ class Repaired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """`notes` say what could not be looked at. `repaired` is None where nobody asked for a repair."""
+    """`notes` say what could not be looked at. `repaired` is None where nobody asked for a repair.
+
+    `stuck` counts the nodes that `reclaim` would take back: no problem, because any job takes them back.
+    """
 
     checked: int
     problems: Sequence[Problem]
     notes: Sequence[str] = ()
     repaired: Sequence[Repaired] | None = None
+    stuck: int = 0
 
     def document(self) -> dict[str, Any]:
         told: dict[str, Any] = {
             "checked": self.checked,
             "problems": [problem.document() for problem in self.problems],
+            "stuck": self.stuck,
             "notes": list(self.notes),
         }
         return told if self.repaired is None else {**told, "repaired": [each.document() for each in self.repaired]}

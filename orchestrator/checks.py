@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from graph_stores.model import LONGEST_LEASE
 from graph_stores.protocol import Store
 from orchestrator import contents
 from orchestrator.checking import Check, Example, Problem, Verdict, asking, problem_of
@@ -20,6 +21,7 @@ from orchestrator.stray import STRAYS
 _PAGE = 10_000
 _SHOWN = 3
 _MEND = "mend them: graphmill verify --repair"
+_TAKE_BACK = "take them back: graphmill reclaim, or any job does it"
 _READ_ANEW = "have their source read again: graphmill verify --repair, then graphmill worker --drain"
 _RUN_ANEW = "graphmill verify --repair, then read the source again"
 
@@ -137,8 +139,14 @@ CHECKS = (
     Check(
         name="missing-lease",
         about="are being worked on by nobody",
-        hint=_MEND,
+        hint=_TAKE_BACK,
         find=asking("unheld", working=_WORKING),
+    ),
+    Check(
+        name="endless-lease",
+        about="have a lease or a delay that ends later than any can",
+        hint=_TAKE_BACK,
+        find=asking("endless", working=_WORKING, longest=int(LONGEST_LEASE)),
     ),
     Check(
         name="lone-part",

@@ -4,7 +4,7 @@ Owns what claiming, completing, failing, releasing, reclaiming, retrying and "co
 Refuses to read a clock: times are the store's; randomness comes in as an argument.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -53,6 +53,15 @@ class Result:
     def touched(self) -> frozenset[Ref]:
         """The nodes whose state must be as it was found."""
         return frozenset((self.node.ref, *(move.node for move in self.also)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stuck:
+    """A node in a working state that no running worker holds: its lease is over, or its owner is known to be gone."""
+
+    node: NodeRow
+    expired: bool
+    gone: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,31 +151,36 @@ class Lifecycle:
         await self.transition([move])
         return State(move.to)
 
-    async def reclaim(self, is_gone: Callable[[str], bool] | None = None) -> int:
-        """Take back every lease that has run out, and those of owners known to be gone; each counts as a try.
+    async def stuck(self, is_gone: Callable[[str], bool] = lambda _: False) -> AsyncIterator[list[Stuck]]:
+        """The nodes in a working state that no running worker holds, in pages.
 
-        Returns how many nodes were moved.
+        Their lease is over (see `Select`), or its owner is known to be gone. `reclaim`, `verify` and `status` all ask
+        here.
         """
-        if not await self.store.nodes(Select(states=[state.value for state in states.WORKING], limit=1)):
-            return 0  # as a rule
-        is_known = is_gone or (lambda _: False)
-        moved = await self._take_back(is_known, expired=True)
-        return moved + (await self._take_back(is_gone, expired=False) if is_gone else 0)
+        working = Select(states=[state.value for state in states.WORKING], limit=_PAGE)
+        if not await self.store.nodes(replace(working, limit=1)):
+            return  # as a rule
+        found: set[Ref] = set()
+        for expired in (True, False):
+            page = replace(working, expired=expired)
+            while rows := await self.store.nodes(page):
+                # A server may find a node by the state that it is just leaving, and then tell the new one.
+                held = [row for row in rows if row.state in states.WORKING and row.ref not in found]
+                stuck = [Stuck(node=row, expired=expired, gone=_is_of(row, is_gone)) for row in held]
+                stuck = [each for each in stuck if each.expired or each.gone]
+                found.update(each.node.ref for each in stuck)
+                yield stuck
+                page = replace(page, after=rows[-1].ref)
 
-    async def _take_back(self, is_gone: Callable[[str], bool], *, expired: bool) -> int:
+    async def count_stuck(self, is_gone: Callable[[str], bool]) -> int:
+        return sum([len(page) async for page in self.stuck(is_gone)])
+
+    async def reclaim(self, is_gone: Callable[[str], bool] = lambda _: False) -> int:
+        """Take back every stuck node, which counts as a try; returns how many nodes were moved."""
         moved = 0
-        page = Select(states=[state.value for state in states.WORKING], expired=expired, limit=_PAGE)
-        while rows := await self.store.nodes(page):
-            # A server may find a node by the state that it is just leaving, and then tell the new one.
-            held = [row for row in rows if row.state in states.WORKING]
-            gone = [row.lease is not None and is_gone(row.lease.owner) for row in held]
-            moves = [
-                self._loss(row, expired=expired, gone=lost)
-                for row, lost in zip(held, gone, strict=True)
-                if expired or lost
-            ]
+        async for page in self.stuck(is_gone):
+            moves = [self._loss(each) for each in page]
             moved += len(moves) - len(await self.move_what_is_still_so(moves))
-            page = replace(page, after=rows[-1].ref)
         return moved
 
     async def retry_errors(
@@ -245,16 +259,17 @@ class Lifecycle:
         delay = None if at_once else self.policy.delay(tries, self.random)
         return self._back(node, retry_count=tries, delay=delay, properties=error, expired=expired)
 
-    def _loss(self, node: NodeRow, *, expired: bool, gone: bool) -> Transition:
+    def _loss(self, stuck: Stuck) -> Transition:
+        node = stuck.node
         owner = spoken(node.lease.owner) if node.lease else "nobody"
-        how = f"its worker, {owner}, disappeared" if gone else f"the lease of {owner} ran out"
+        how = f"its worker, {owner}, disappeared" if stuck.gone else f"the lease of {owner} was over"
         return self._failure(
             node,
             message=f"{how} while the node was {node.state}",
             error_class=ErrorClass.TRANSIENT,
             limit=self.policy.losses,
-            expired=expired,
-            at_once=gone,  # to wait helps against what passes by itself
+            expired=stuck.expired,
+            at_once=stuck.gone,  # to wait helps against what passes by itself
         )
 
     def _back(
@@ -343,6 +358,10 @@ def _rehashed(node: NodeRow, marks: Mapping[str, Value]) -> Transition:
     if node.label in EXPANDING:
         fresh["retry_count"] = 0
     return step_forward(node, fresh)
+
+
+def _is_of(node: NodeRow, is_gone: Callable[[str], bool]) -> bool:
+    return node.lease is not None and is_gone(node.lease.owner)
 
 
 def _token(node: NodeRow) -> str | None:

@@ -116,7 +116,7 @@ def left_alone(label: str, properties: Mapping[str, Value]) -> dict[str, Value]:
 
     That costs it no try.
     """
-    kept = {name: value for name, value in properties.items() if name not in LEASE}
+    kept = {name: value for name, value in properties.items() if name not in LEASE and name != "_notBefore"}
     if properties.get("_state") in states.WORKING:
         kept |= _set_to(label, states.WORKING[properties["_state"]].waiting)
     return {name: value for name, value in kept.items() if value is not None}

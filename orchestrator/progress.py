@@ -11,11 +11,12 @@ from typing import Any
 
 from graph_stores.model import ErrorCount, Progress, Table
 from graph_stores.protocol import Store
+from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.overview import Overview, current
 from orchestrator.stages import WORKED_ON
-from orchestrator.states import RECORDS, Stage, State
+from orchestrator.states import RECORDS, WORKING, Stage, State
 from orchestrator.workers import LABEL as WORKER
-from orchestrator.workers import AtWork, read_workers
+from orchestrator.workers import AtWork, gone_owners, read_workers
 
 WINDOW = 60.0
 AT_REST = (State.READY, State.SKIP, State.ERROR)
@@ -116,14 +117,15 @@ async def read_standing(store: Store, *, work: bool = True, rates: Rates | None 
     """
     progress = await store.progress(finished=[state.value for state in AT_REST], window=WINDOW)
     # In a copy times are those of the other graph: where nobody works and nobody ever did, nothing was done lately.
-    if not progress.in_flight and not any(each.label == WORKER for each in progress.counts):
+    if not _in_flight(progress) and not any(each.label == WORKER for each in progress.counts):
         rates = {}
     if rates is None:
         rates = _rates(await store.ask("pace", {"seconds": int(WINDOW)}))
     standing = _standing(progress, rates, store=store.url, project=store.project)
     if not work:
         return standing
-    return replace(standing, workers=await read_workers(store), run=await current(store))
+    stuck = await Lifecycle(store=store).count_stuck(await gone_owners(store)) if standing.in_flight else 0
+    return replace(standing, stuck=stuck, workers=await read_workers(store), run=await current(store))
 
 
 def _rates(pace: Table) -> dict[str, float]:
@@ -147,14 +149,18 @@ def _standing(progress: Progress, rates: Mapping[str, float], *, store: str, pro
         states=_in_order(states),
         labels={label: _in_order(labels[label]) for label in sorted(labels)},
         errors=sorted(progress.errors, key=lambda error: -error.count),
-        in_flight=progress.in_flight,
-        stuck=progress.stuck,
+        in_flight=_in_flight(progress),
+        stuck=0,
         rate=rates.get("rest", 0.0),
         stages={
             stage.name: Pace(remaining=_waiting(progress, stage, worked_on), rate=rates.get(stage.name, 0.0))
             for stage, worked_on in WORKED_ON.items()
         },
     )
+
+
+def _in_flight(progress: Progress) -> int:
+    return sum(each.count for each in progress.counts if each.state in WORKING)
 
 
 def _waiting(progress: Progress, stage: Stage, labels: Sequence[str]) -> int:

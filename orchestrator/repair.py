@@ -272,6 +272,7 @@ MENDERS: Mapping[str, Mend] = {
     "state": _put_home,
     "idle-lease": _leave_alone,
     "missing-lease": _leave_alone,
+    "endless-lease": _leave_alone,
     "lone-part": _remove,
     "lone-file": _read_again,
     "missing-vector": _embed_again,

@@ -6,6 +6,8 @@ Pure: randomness comes in as an argument.
 from dataclasses import dataclass
 from random import Random
 
+from graph_stores.model import checked_seconds
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
@@ -19,6 +21,9 @@ class RetryPolicy:
     losses: int = 5
     first_delay: float = 1.0
     longest_delay: float = 300.0
+
+    def __post_init__(self) -> None:
+        checked_seconds(self.longest_delay)
 
     def delay(self, tries: int, random: Random) -> float:
         return min(self.longest_delay, self.first_delay * 2.0 ** min(tries - 1, 200)) * random.uniform(0.5, 1.0)

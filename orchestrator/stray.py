@@ -14,7 +14,7 @@ from orchestrator.checking import Check, Example, against, asking
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
 from orchestrator.stages import SOURCES, STAGES, TEXTS, is_nothing_waiting
-from orchestrator.states import AT_REST, State
+from orchestrator.states import AT_REST, WORKING, State
 from orchestrator.workers import read_workers
 
 _GROUPS = frozenset({"Directory", "Category"})
@@ -96,7 +96,7 @@ class Waiting:
 async def _left_in_vain(store: Store) -> str:
     """What is not at rest although nothing waits for a stage and nobody works; empty where that is not so."""
     progress = await store.progress(finished=[], window=0.0)
-    if progress.in_flight or not await is_nothing_waiting(store, frozenset(STAGES)):
+    if any(each.state in WORKING for each in progress.counts) or not await is_nothing_waiting(store, frozenset(STAGES)):
         return ""
     if sum(not each.is_gone for each in await read_workers(store)) > 1:
         return ""

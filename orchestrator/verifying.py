@@ -9,11 +9,12 @@ from orchestrator.checks import CHECKS, verify
 from orchestrator.files.differences import FileDifferences
 from orchestrator.ledger.checks import UNREADABLE, LedgerDifferences
 from orchestrator.ledger.scribe import Scribe
+from orchestrator.lifecycle import Lifecycle
 from orchestrator.migration import checks as migrated
 from orchestrator.migration.afterwards import adopted_labels
 from orchestrator.repair import Mend, repair
 from orchestrator.wikipedia.differences import WikiDifferences
-from orchestrator.workers import read_workers
+from orchestrator.workers import gone_owners, read_workers
 
 AT_WORK = "files and wikis, because a job is reading them"
 
@@ -59,4 +60,5 @@ async def examine(
             store.listen(None)
     repaired = await repair(store, checks, menders) if wanted.repair else None
     verdict = await verify(store, checks)
-    return replace(verdict, notes=[*notes, *files.notes], repaired=repaired)
+    stuck = await Lifecycle(store=store).count_stuck(await gone_owners(store))
+    return replace(verdict, notes=[*notes, *files.notes], repaired=repaired, stuck=stuck)

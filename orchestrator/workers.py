@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -110,6 +110,21 @@ async def read_workers(store: Store) -> list[AtWork]:
         return []
     holds = {owner: int(count) for owner, count in (await store.ask("holdings")).rows}
     return [AtWork(known=each, holds=holds.get(each.name, 0)) for each in shown]
+
+
+async def gone_owners(store: Store, *, unregistered: bool = False) -> Callable[[str], bool]:
+    """Tells whether an owner of leases is gone: its process ended, or its worker disappeared.
+
+    With `unregistered`, also one that is no worker of this graph: jobs register before they claim.
+    """
+    running = {each.name: each.state == State.PENDING and not each.is_lost() for each in await _known(store)}
+    return lambda owner: is_gone(owner) or not running.get(owner, not unregistered)
+
+
+async def list_gone_owners(store: Store) -> list[str]:
+    """The owners of leases in the graph that are gone. One process owns an embedded graph: others are gone there."""
+    is_gone_owner = await gone_owners(store, unregistered=not store.capabilities.many_processes)
+    return sorted(owner for owner, _ in (await store.ask("holdings")).rows if is_gone_owner(owner))
 
 
 @asynccontextmanager

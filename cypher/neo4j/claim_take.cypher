@@ -4,7 +4,8 @@ UNWIND $rows AS uuid
 MATCH (n:%label% {uuid: uuid})
 WHERE n.projectId = $project
   AND n._state = CASE WHEN n._leaseToken = $token THEN $working ELSE $waiting END
-  AND (n._notBefore IS NULL OR n._notBefore <= datetime.realtime())
+  AND (n._notBefore IS NULL OR n._notBefore <= datetime.realtime()
+    OR n._notBefore > datetime.realtime() + duration({seconds: $longest}))
 WITH n, datetime.realtime() AS now, CASE WHEN n._leaseToken = $token THEN null ELSE n._stateChangedAt END AS since
 SET n._state = $working, %[n.%property% = now]%,
     n._leaseOwner = $owner, n._leaseToken = $token, n._leaseUntil = now + duration({seconds: $seconds})

@@ -5,6 +5,7 @@ WHERE n.projectId = $project AND n._state IN $states AND n._depth >= $shallowest
   AND n.uuid > $after
   AND ($errorType IS NULL OR n._errorType = $errorType)
   AND ($errorClass IS NULL OR n._errorClass = $errorClass)
-  AND (NOT $expired OR n._leaseUntil IS NULL OR n._leaseUntil < datetime.realtime())
+  AND (NOT $expired OR n._leaseOwner IS NULL OR n._leaseToken IS NULL OR n._leaseUntil IS NULL
+    OR n._leaseUntil < datetime.realtime() OR n._leaseUntil > datetime.realtime() + duration({seconds: $longest}))
 WITH n ORDER BY n.uuid LIMIT $limit
 RETURN n {.*, embedding: null, _content: null} AS row

@@ -6,6 +6,5 @@ WITH now, now - duration({seconds: $window}) AS since
 MATCH (n:%label%)
 USING SCAN n:%label%
 WHERE n.projectId = $project AND n._state IS NOT NULL AND none(each IN labels(n) WHERE each IN $before)
-RETURN n._state AS state, count(*) AS count, count(n._leaseToken) AS leased,
-    count(CASE WHEN n._leaseToken IS NOT NULL AND n._leaseUntil < now THEN 1 END) AS stuck,
+RETURN n._state AS state, count(*) AS count,
     count(CASE WHEN n._state IN $finished AND n._stateChangedAt >= since THEN 1 END) AS finished

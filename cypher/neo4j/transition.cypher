@@ -5,7 +5,8 @@ MATCH (n:%label% {uuid: row.uuid})
 WHERE n.projectId = $project
   AND n._state = row.expected
   AND coalesce(n._leaseToken, '') = row.token
-  AND (NOT row.expired OR n._leaseUntil IS NULL OR n._leaseUntil < datetime.realtime())
+  AND (NOT row.expired OR n._leaseOwner IS NULL OR n._leaseToken IS NULL OR n._leaseUntil IS NULL
+    OR n._leaseUntil < datetime.realtime() OR n._leaseUntil > datetime.realtime() + duration({seconds: $longest}))
 WITH n, row, datetime.realtime() AS now, n._stateChangedAt AS since, n._retryCount AS tries
 SET n._state = row.to, %[n.%property% = now]%,
     n._notBefore = CASE WHEN row.delay IS NULL THEN null ELSE now + duration({seconds: row.delay}) END

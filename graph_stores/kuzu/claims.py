@@ -12,7 +12,7 @@ from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
 from graph_stores.kuzu.reading import Reading
 from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.listening import Ear, microseconds
-from graph_stores.model import BOOKKEEPING, Claim, Marks, Move, NodeRow, Ref, Value
+from graph_stores.model import BOOKKEEPING, Claim, Marks, Move, NodeRow, Ref, Value, checked_seconds
 
 _LOOK_AGAIN = 10.0
 
@@ -106,7 +106,7 @@ class Claims:
         return session.run(text, {**parameters, "uuids": uuids})
 
     def heartbeat(self, nodes: Sequence[Ref], token: str, seconds: float) -> frozenset[str]:
-        until = plain(self._clock.now() + timedelta(seconds=seconds))
+        until = plain(self._clock.now() + timedelta(seconds=checked_seconds(seconds)))
         kept: set[str] = set()
         with self._engine.transaction("the heartbeat failed") as session:
             for label in sorted({node.label for node in nodes}):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from graph_stores.kuzu.frontier import Clock
-from graph_stores.model import Fence
+from graph_stores.model import Fence, checked_seconds
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Holds:
             held = self._held.get(name)
             if held and (held.commits or self._is_live(held)):
                 return None
-            self._held[name] = _Held(owner=owner, token=token, until=self._clock.monotonic() + seconds)
+            self._held[name] = _Held(owner=owner, token=token, until=self._clock.monotonic() + checked_seconds(seconds))
         return token
 
     def renew(self, name: str, *, token: str, seconds: float) -> bool:
@@ -41,7 +41,7 @@ class Holds:
             held = self._held.get(name)
             if held is None or held.token != token:
                 return False
-            held.until = self._clock.monotonic() + seconds
+            held.until = self._clock.monotonic() + checked_seconds(seconds)
         return True
 
     def let_go(self, name: str, *, token: str) -> None:

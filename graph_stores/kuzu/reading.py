@@ -13,6 +13,7 @@ from graph_stores.kuzu.errors import translate
 from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
 from graph_stores.kuzu.session import DIALECT, Rows
 from graph_stores.model import (
+    LONGEST_LEASE,
     ErrorCount,
     ExportedEdge,
     ExportedNode,
@@ -76,13 +77,14 @@ class Reading:
         return self.nodes(Select(labels=[label], uuids=uuids, limit=len(uuids))) if uuids else []
 
     def waiting(self, label: str, state: str) -> Iterator[tuple[Waiting, float]]:
-        """Everything that waits in a state, with the seconds it must still wait."""
+        """Everything that waits in a state, with the seconds it must still wait; none where they are too many."""
         if not self._engine.holds_any(label):
             return
         now = self._clock.now()
         for uuid, depth, detected_at, not_before in self._run("claimable", {"waiting": state}, label=label):
             delay = (restored(not_before) - now).total_seconds() if not_before else 0.0
-            yield Waiting(depth or 0, restored(detected_at or _LONG_AGO), uuid, label), delay
+            waiting = Waiting(depth or 0, restored(detected_at or _LONG_AGO), uuid, label)
+            yield waiting, delay if delay <= LONGEST_LEASE else 0.0
 
     def away(self, label: str, uuids: Sequence[str], roots: Sequence[str]) -> set[str]:
         """Which of the nodes belong to these roots and do not have their content with them."""
@@ -95,7 +97,7 @@ class Reading:
     def progress(self, finished: Sequence[str], window: float) -> Progress:
         counts: list[StateCount] = []
         errors: Counter[tuple[str, str]] = Counter()
-        in_flight = stuck = recent = 0
+        recent = 0
         since = plain(self._clock.now() - timedelta(seconds=window))
         # One scan of each table that holds anything, and more only for what it found: who asks while a job writes waits
         # for the interpreter with each statement.
@@ -104,19 +106,15 @@ class Reading:
             counts += sorted(
                 (StateCount(label=label, state=row[0], count=row[1]) for row in states), key=lambda each: each.state
             )
-            recent += sum(changed for state, _, _, changed in states if state in finished)
+            recent += sum(changed for state, _, changed in states if state in finished)
             if any(state == _FAILED for state, *_ in states):
                 for kind, message, count in self._run("count_errors", label=label):
                     errors[kind or "", message or ""] += count
-            if any(leased for _, _, leased, _ in states):
-                held = self._run("in_flight", label=label)
-                in_flight += len(held)
-                stuck += sum(not self._frontier.is_live(uuid, token) for uuid, token in held)
         top = [
             ErrorCount(error_type=kind, message=message, count=count)
             for (kind, message), count in errors.most_common(_ERRORS_SHOWN)
         ]
-        return Progress(counts=counts, errors=top, in_flight=in_flight, stuck=stuck, finished=recent)
+        return Progress(counts=counts, errors=top, finished=recent)
 
     def labels(self) -> list[str]:
         return self._engine.tables.labels

@@ -15,7 +15,7 @@ from neo4j import AsyncManagedTransaction
 import cypher
 from graph_stores.errors import TransientStoreError
 from graph_stores.listening import Ear
-from graph_stores.model import Claim, Marks, Move, NodeRow, Ref, Value
+from graph_stores.model import LONGEST_LEASE, Claim, Marks, Move, NodeRow, Ref, Value, checked_seconds
 from graph_stores.neo4j.connection import DIALECT, Connection, fetch
 from graph_stores.neo4j.plan import Step, locks
 from graph_stores.neo4j.values import plain_properties, sendable_properties
@@ -67,7 +67,7 @@ class Claims:
         return sorted(taken, key=lambda row: (row.depth, row.detected_at))
 
     async def heartbeat(self, nodes: Sequence[Ref], *, token: str, seconds: float) -> frozenset[str]:
-        beat = _Beat(nodes=nodes, project=self._project, token=token, seconds=seconds)
+        beat = _Beat(nodes=nodes, project=self._project, token=token, seconds=checked_seconds(seconds))
         return await self._connection.write(beat) if nodes else frozenset()
 
     def _learn(self, *, lost: bool) -> None:
@@ -131,6 +131,7 @@ class _Turn:
                 project=self.project,
                 waiting=self.claim.waiting,
                 shallowest=SHALLOWEST,
+                longest=LONGEST_LEASE,
                 skip=self.gap,
                 limit=self.wanted,
                 **away,
@@ -171,6 +172,7 @@ class _Turn:
             "owner": self.claim.owner,
             "token": self.token,
             "seconds": self.claim.seconds,
+            "longest": LONGEST_LEASE,
             "marks": sendable_properties(self._marks(label).set),
         }
 

@@ -16,7 +16,7 @@ from neo4j.exceptions import ConstraintError
 import cypher
 from graph_stores.errors import Conflict, GraphmillError, MissingNode, conflict_error, conflict_with
 from graph_stores.listening import Ear, birth, born, changes_state, move_of
-from graph_stores.model import Batch, Move, Ref
+from graph_stores.model import LONGEST_LEASE, Batch, Move, Ref
 from graph_stores.neo4j.connection import DIALECT, Connection, fetch
 from graph_stores.neo4j.holds import check_fence
 from graph_stores.neo4j.plan import Plan, Step, by, plan
@@ -142,7 +142,7 @@ class Attempt:
         moved: set[Ref] = set()
         answers: list[tuple[Step, Record]] = []
         for step in self.steps.transitions:
-            [answer] = await fetch(tx, step.text, rows=step.rows, project=self.project)
+            [answer] = await fetch(tx, step.text, rows=step.rows, project=self.project, longest=LONGEST_LEASE)
             moved |= {Ref(label=step.label, uuid=row[0]) for row in answer["moved"]}
             answers.append((step, answer))
         if len(moved) < len(self.batch.transitions):

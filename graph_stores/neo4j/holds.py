@@ -7,7 +7,7 @@ from neo4j import AsyncManagedTransaction
 
 import cypher
 from graph_stores.errors import hold_lost
-from graph_stores.model import Fence, Value
+from graph_stores.model import LONGEST_LEASE, Fence, Value, checked_seconds
 from graph_stores.neo4j.connection import DIALECT, Connection, fetch
 from graph_stores.neo4j.values import sendable, sendable_key
 
@@ -20,7 +20,8 @@ class Holds:
     async def take(self, name: str, *, owner: str, seconds: float) -> str | None:
         token = uuid4().hex
         key = _key(self._project, name)
-        wanted = {"key": key, "token": token, "owner": sendable(owner), "seconds": seconds}
+        wanted = {"key": key, "token": token, "owner": sendable(owner), "seconds": checked_seconds(seconds)}
+        wanted["longest"] = LONGEST_LEASE
 
         async def work(tx: AsyncManagedTransaction) -> bool:
             await fetch(tx, cypher.load(DIALECT, "hold_create"), key=key, project=self._project, name=sendable(name))
@@ -29,7 +30,7 @@ class Holds:
         return token if await self._connection.write(work) else None
 
     async def renew(self, name: str, *, token: str, seconds: float) -> bool:
-        return await self._change(name, "hold_renew", token=token, seconds=seconds)
+        return await self._change(name, "hold_renew", token=token, seconds=checked_seconds(seconds))
 
     async def let_go(self, name: str, *, token: str) -> None:
         """The node stays: whoever waits for its lock would fail if it were gone."""

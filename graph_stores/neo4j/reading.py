@@ -8,6 +8,7 @@ from neo4j import AsyncManagedTransaction, Record
 
 import cypher
 from graph_stores.model import (
+    LONGEST_LEASE,
     ErrorCount,
     ExportedEdge,
     ExportedNode,
@@ -112,6 +113,7 @@ class Reading:
             "errorType": select.error_type,
             "errorClass": select.error_class,
             "expired": select.expired,
+            "longest": LONGEST_LEASE,
             "shallowest": SHALLOWEST,
         }
 
@@ -131,7 +133,5 @@ def _progress(counts: Sequence[tuple[str, Record]], errors: Counter[tuple[str, s
             for label, row in sorted(counts, key=lambda item: (item[0], item[1]["state"]))
         ],
         errors=[ErrorCount(error_type=kind, message=message, count=count) for (kind, message), count in frequent],
-        in_flight=sum(row["leased"] for _, row in counts),
-        stuck=sum(row["stuck"] for _, row in counts),
         finished=sum(row["finished"] for _, row in counts),
     )

@@ -11,7 +11,7 @@ import click
 
 from cypher import NamedQuery, catalogue
 from graph_stores.errors import Misuse
-from graph_stores.model import Table, Value
+from graph_stores.model import LONGEST_LEASE, Table, Value
 from graph_stores.protocol import Store
 from orchestrator.cli.failures import did_you_mean
 from orchestrator.cli.options import Command, GlobalOptions
@@ -25,12 +25,23 @@ class _Request:
     parameters: dict[str, Value]
     write: bool
     timeout: float
+    is_named: bool = False
 
     async def answer(self, store: Store) -> Table:
         parameters = dict(self.parameters)
         if _USES_PROJECT.search(self.text):
             parameters.setdefault("project", store.project)
+        if self.is_named and "$gone" in self.text:
+            parameters = {**await _of_stuck_nodes(store), **parameters}
         return await store.query(self.text, parameters, write=self.write, timeout=self.timeout)
+
+
+async def _of_stuck_nodes(store: Store) -> dict[str, Value]:
+    """What the queries about stuck nodes need to know that is not in the graph."""
+    from orchestrator.workers import list_gone_owners
+
+    # An embedded engine cannot tell the type of an empty list.
+    return {"gone": await list_gone_owners(store) or [""], "longest": int(LONGEST_LEASE)}
 
 
 def _seconds(_: click.Context, __: click.Parameter, value: float) -> float:
@@ -85,7 +96,7 @@ def query(
     from orchestrator.cli.session import with_store
 
     text = _named(options, name) if name is not None else _given(cypher)
-    request = _Request(text=text, parameters=parameters, write=write, timeout=timeout)
+    request = _Request(text=text, parameters=parameters, write=write, timeout=timeout, is_named=name is not None)
     _print(with_store(options, request.answer), as_json=options.json, as_csv=as_csv)
 
 

@@ -55,7 +55,7 @@ def outlook(standing: Standing) -> Text:
     """What is in flight, how fast it goes, and how long it will take, in a line."""
     parts = [Text(f"{standing.in_flight:,} in flight")] if standing.in_flight else []
     if standing.stuck:
-        parts.append(Text(f"{standing.stuck:,} of them stuck (their lease ran out)", "yellow"))
+        parts.append(Text(f"{standing.stuck:,} of them stuck (no running worker has them)", "yellow"))
     if standing.rate:
         parts.append(Text(pace(standing.rate)))
     parts.append(Text(_time_to_go(standing)))

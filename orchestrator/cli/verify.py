@@ -61,10 +61,18 @@ def _told(verdict: "Verdict", graphmill: str) -> list[str]:
     return [
         *repaired,
         f"{checked}, {found}",
+        *_stuck(verdict.stuck, graphmill),
         *(f"not looked at: {printable(note)}" for note in verdict.notes),
         *(line for problem in verdict.problems for line in _lines(problem)),
         *([f"next: {graphmill} worker --drain"] if repaired else []),
     ]
+
+
+def _stuck(count: int, graphmill: str) -> list[str]:
+    if not count:
+        return []
+    nodes = "1 node is" if count == 1 else f"{count:,} nodes are"
+    return [f"{nodes} stuck, no running worker has them; any job takes them back, or: {graphmill} reclaim"]
 
 
 def _mended(repaired: "Repaired") -> str:

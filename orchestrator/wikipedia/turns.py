@@ -14,6 +14,7 @@ from itertools import count
 from random import Random
 
 from graph_stores.errors import StoreUnavailable, TransientStoreError
+from graph_stores.model import LONGEST_LEASE
 from graph_stores.protocol import Store
 from orchestrator.leases import owner_name
 from pipelines.wikipedia.politeness import Limits, Politeness, Sharing, Turns
@@ -190,7 +191,7 @@ class SharedTurns:
     async def _look(self) -> Mapping[str, float]:
         """How many seconds more each turn and each pause is held. The pause is this machine's from now on."""
         prefix = self._name("")
-        rows = (await self._store.ask("held", {"prefix": prefix})).rows
+        rows = (await self._store.ask("held", {"prefix": prefix, "longest": LONGEST_LEASE})).rows
         held = {name.removeprefix(prefix): float(seconds) for name, seconds in rows}
         self._heard = _now()
         if pause := _pause(held):

@@ -73,7 +73,7 @@ def test_the_table_shows_labels_states_totals_and_errors(filled: Cli) -> None:
     assert ["MarkdownSection", "1", "1"] in words
     assert ["total", "2", "2", "2", "1", "1", "8"] in words
     assert re.search(
-        r"^2 in flight · 2 of them stuck \(their lease ran out\) · \S+ nodes/\w+ · 6 to go, about \d+ \w+$",
+        r"^2 in flight · 2 of them stuck \(no running worker has them\) · \S+ nodes/\w+ · 6 to go, about \d+ \w+$",
         outcome.out,
         re.MULTILINE,
     )

@@ -155,6 +155,7 @@ class Damage:
             "twin": f"{whole.project} {whole.name}: twin",
         }
         given |= {"project": whole.project, "name": whole.name, "late": day(5), "two": TWO_PARTS}
+        given |= {"far": datetime(2099, 1, 1, tzinfo=UTC)}
         given |= {"zero": [0.0, 0.0, 0.0], "nan": [float("nan"), 0.0, 0.0]}
         used = {name: value for name, value in given.items() if f"${name}" in self.statement}
         await store.query(self.statement, used, write=True)
@@ -197,6 +198,12 @@ DAMAGE = {
     "half a lease": change(
         "Category", "n._state = 'embedding', n._leaseOwner = 'me', n._leaseToken = 't'", check="missing-lease"
     ),
+    "a lease until 2099": change(
+        "Category",
+        "n._state = 'parsing', n._leaseOwner = 'me', n._leaseToken = 't', n._leaseUntil = $far",
+        check="endless-lease",
+    ),
+    "a delay until 2099": change("Directory", "n._notBefore = $far", check="endless-lease"),
     "a lone heading": cut("MarkdownSection", "<-[e:HAS_SECTION]-(:File)", also=("lost-part", "File", 1)),
     "a lone text": cut("TextSection", "<-[e:HAS_SECTION]-(:File)", also=("lost-part", "File", 2)),
     "a lone scope": cut("Scope", "-[e:DEFINED_IN]->(:File)", also=("lost-part", "File", 3)),
@@ -323,7 +330,7 @@ async def test_another_project_is_not_looked_at(store: Store, place: Place, whol
     await DAMAGE["a word of its own"].do(store, whole)
     await place.close()
     other = await place.open(project=f"{place.project} beside")
-    assert (await verify(other)).document() == {"checked": 0, "problems": [], "notes": []}
+    assert (await verify(other)).document() == {"checked": 0, "problems": [], "stuck": 0, "notes": []}
 
 
 @HERE_AND_ON_A_SERVER

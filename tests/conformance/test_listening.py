@@ -128,7 +128,7 @@ async def test_a_lease_that_was_taken_away_is_heard_as_a_loss(store: Store, life
     assert await lifecycle.reclaim() == 1
     [move] = heard.moves
     assert (move.before, move.after) == ("parsing", "pending")
-    assert "ran out" in (move.error_message or "")
+    assert "was over" in (move.error_message or "")
 
 
 async def test_what_was_heard_adds_up_to_the_graph(store: Store, lifecycle: Lifecycle, heard: Heard) -> None:

@@ -79,7 +79,14 @@ async def test_candidates_come_from_the_claim_index_in_order_and_nothing_is_sort
     store: Store, driver: AsyncDriver
 ) -> None:
     await write(store, nodes=[file(f"f{number:05}", depth=number % 5) for number in range(2000)])
-    asked = {"project": store.project, "waiting": "pending", "shallowest": -(2**63), "skip": 0, "limit": 10}
+    asked = {
+        "project": store.project,
+        "waiting": "pending",
+        "shallowest": -(2**63),
+        "skip": 0,
+        "limit": 10,
+        "longest": 3600,
+    }
     plan = await profile(driver, cypher.render("neo4j", "claim_candidates", label="File"), asked)
     kinds = [each["operatorType"].partition("@")[0] for each in plan]
     assert kinds[-1] == "NodeIndexSeek"
@@ -90,7 +97,14 @@ async def test_candidates_come_from_the_claim_index_in_order_and_nothing_is_sort
 
 async def test_a_few_nodes_in_a_state_are_found_without_reading_the_others(store: Store, driver: AsyncDriver) -> None:
     await write(store, nodes=[*files(2000), file("s", state=states.State.SKIP)])
-    filters = {"after": "", "errorType": None, "errorClass": None, "expired": False, "shallowest": -(2**63)}
+    filters = {
+        "after": "",
+        "errorType": None,
+        "errorClass": None,
+        "expired": False,
+        "shallowest": -(2**63),
+        "longest": 3600,
+    }
     asked = {"project": store.project, "states": ["error", "skip"], "limit": 10, **filters}
     plan = await profile(driver, cypher.render("neo4j", "nodes_by_state", label="File"), asked)
     assert max(each["rows"] for each in plan) == 1
@@ -359,5 +373,5 @@ def test_the_relationship_types_are_those_of_the_other_dialect() -> None:
 async def test_every_named_query_says_what_it_answers_and_runs(store: Store, query: cypher.NamedQuery) -> None:
     await write(store, nodes=[file("a"), section("s")], edges=[Edge(type="LINKS_TO", source=ref("a"), target=ref("a"))])
     assert query.about
-    table = await store.query(query.text, {})
+    table = await store.query(query.text, {"gone": [], "longest": 3600})
     assert table.columns

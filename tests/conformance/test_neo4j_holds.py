@@ -10,7 +10,7 @@ from neo4j import AsyncDriver, AsyncGraphDatabase
 
 import cypher
 from graph_stores.errors import HoldLost
-from graph_stores.model import Batch, Fence, Update
+from graph_stores.model import LONGEST_LEASE, Batch, Fence, Update
 from graph_stores.neo4j.commits import AlreadyCommitted, Attempt
 from graph_stores.neo4j.plan import plan
 from graph_stores.neo4j.store import Neo4jStore
@@ -99,3 +99,14 @@ async def test_a_commit_that_happened_is_not_called_lost_because_its_hold_is(sto
     with pytest.raises(AlreadyCommitted):
         await commits._connection.write(attempt)
     assert await states_of(store) == {"a": "pending"}
+
+
+@pytest.mark.parametrize("end", ["datetime('2099-01-01T00:00:00Z')", "NULL"], ids=["in 2099", "never"])
+async def test_a_hold_that_ends_later_than_any_can_is_taken(store: Store, driver: AsyncDriver, end: str) -> None:
+    assert await store.hold("wiki:here:slot:0", owner="nobody knows", seconds=HOUR)
+    text = f"MATCH (h:GraphmillHold {{projectId: $project}}) SET h.until = {end}"
+    await driver.execute_query(text, project=store.project)
+    held = await store.ask("held", {"prefix": "wiki:", "longest": LONGEST_LEASE})
+    assert not held.rows, "those who look which one is free find it free"
+    assert await store.hold("wiki:here:slot:0", owner="me", seconds=HOUR)
+    assert await store.hold("wiki:here:slot:0", owner="another", seconds=HOUR) is None

@@ -56,7 +56,7 @@ async def test_another_project_sees_nothing(theirs: Lifecycle) -> None:
     assert await store.nodes(Select(expired=True)) == []
     progress = await store.progress(finished=["error"], window=HOUR)
     assert (list(progress.counts), list(progress.errors)) == ([], [])
-    assert (progress.in_flight, progress.stuck, progress.finished) == (0, 0, 0)
+    assert progress.finished == 0
 
 
 async def test_another_project_claims_reclaims_and_retries_nothing(theirs: Lifecycle, place: Place) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import cypher
 from graph_stores.errors import GraphmillError, QueryFailed, QueryTimeout, WriteRefused
+from graph_stores.model import LONGEST_LEASE, Value
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.lifecycle import Lifecycle
@@ -216,9 +217,15 @@ async def test_work_goes_on_while_a_long_query_runs(small: Store, lifecycle: Lif
         await question
 
 
+def parameters_of(store: Store, text: str) -> dict[str, Value]:
+    """What the command line fills in."""
+    given = {"project": store.project, "gone": ["long ago"], "longest": int(LONGEST_LEASE)}
+    return {name: value for name, value in given.items() if f"${name}" in text}
+
+
 async def named(store: Store, engine: str, name: str) -> list[dict[str, object]]:
     [query] = [each for each in cypher.catalogue("neo4j" if engine == "neo4j" else "kuzu") if each.name == name]
-    table = await store.query(query.text, {"project": store.project})
+    table = await store.query(query.text, parameters_of(store, query.text))
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
@@ -266,7 +273,7 @@ NOTHING = {"expansion-queue": [[0]], "expansion-progress": [[0, 0, 100.0]]}
 
 async def test_every_query_of_the_catalogue_runs_on_an_empty_graph(store: Store, engine: str) -> None:
     for query in cypher.catalogue("neo4j" if engine == "neo4j" else "kuzu"):
-        rows = (await store.query(query.text, {"project": store.project})).rows
+        rows = (await store.query(query.text, parameters_of(store, query.text))).rows
         assert list(rows) == NOTHING.get(query.name, [])
 
 

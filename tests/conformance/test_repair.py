@@ -68,6 +68,9 @@ DAMAGE: Mapping[str, list[str]] = {
     ],
     "idle-lease": [f"{page(2)} SET n._leaseOwner = 'nobody', n._leaseToken = 't'"],
     "missing-lease": [f"{page(3)} SET n._state = 'parsing'", f"{section(4)} SET n._state = 'embedding'"],
+    "endless-lease": [
+        f"{section(17)} SET n._state = 'embedding', n._leaseOwner = 'x', n._leaseToken = 't', n._leaseUntil = $far"
+    ],
     "lone-part": [
         "MATCH (n:MarkdownSection)<-[e:HAS_SECTION]-() WHERE n.projectId = $project AND n.name = 'Page 05' DELETE e",
         "MATCH (n:Scope)-[e:DEFINED_IN]->(f:File) WHERE n.projectId = $project AND n.name = 'turn' DELETE e",
@@ -133,6 +136,7 @@ async def harm(store: Store, statement: str) -> None:
         "now": datetime(2024, 3, 1, tzinfo=UTC),
         "late": datetime(2124, 3, 2, tzinfo=UTC),
         "wiki": wikis[0][1],
+        "far": datetime(2099, 1, 1, tzinfo=UTC),
     }
     used = {name: value for name, value in given.items() if f"${name}" in statement}
     await store.query(statement, used, write=True)

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from graph_stores.errors import StoreUnavailable, TransientStoreError
+from graph_stores.model import LONGEST_LEASE
 from graph_stores.protocol import Store
 from orchestrator.wikipedia.turns import shared_turns
 from pipelines.wikipedia.asking import Asking, Patience
@@ -44,7 +45,7 @@ def machine(store: Store, place: Place, tmp_path: Path) -> Machine:
 
 async def held(store: Store) -> dict[str, float]:
     prefix = f"wiki:{HOST}:"
-    rows = (await store.ask("held", {"prefix": prefix})).rows
+    rows = (await store.ask("held", {"prefix": prefix, "longest": LONGEST_LEASE})).rows
     return {name.removeprefix(prefix): seconds for name, seconds in rows}
 
 

@@ -55,9 +55,7 @@ ROW = NodeRow(
     state_changed_at=NOON, not_before=None, error_type=None, error_class=None, error_message=None,
     lease=Lease(owner="w", token="t", until=NOON), properties={"path": "x/y", "when": NOON},
 )  # fmt: skip
-PROGRESS = Progress(
-    counts=[StateCount(label="File", state="ready", count=2)], errors=[], in_flight=0, stuck=0, finished=1
-)
+PROGRESS = Progress(counts=[StateCount(label="File", state="ready", count=2)], errors=[], finished=1)
 
 
 def over_the_wire(value: object, hint: Any) -> Any:

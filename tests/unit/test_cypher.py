@@ -237,13 +237,18 @@ def test_the_catalogue_has_the_same_queries_in_both_dialects() -> None:
     assert names[0] == names[1] != []
 
 
+# What makes a node stuck is not all in the graph: the command line fills in the rest.
+OF_STUCK_NODES = {"stuck", "expansion-stale"}
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_query_of_the_catalogue_says_what_it_is_for_and_keeps_to_its_project(dialect: str) -> None:
     for query in cypher.catalogue(dialect):
         assert query.about, query.name
         assert query.about not in query.text
         assert "$project" in query.text, query.name
-        assert set(re.findall(r"\$(\w+)", query.text)) == {"project"}, query.name
+        filled_in = {"project", "gone", "longest"} if query.name in OF_STUCK_NODES else {"project"}
+        assert set(re.findall(r"\$(\w+)", query.text)) == filled_in, query.name
 
 
 def test_the_catalogue_answers_with_the_same_columns_in_both_dialects() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph_stores.model import Lease, NodeRow, Ref, Transition, Vector
+from graph_stores.model import LONGEST_LEASE, Lease, NodeRow, Ref, Transition, Vector
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.lifecycle import Lifecycle, Result
@@ -209,7 +209,7 @@ POLICIES = st.builds(
     RetryPolicy,
     limit=st.integers(1, 100),
     first_delay=st.floats(0, 1e4, allow_nan=False),
-    longest_delay=st.floats(0, 1e6, allow_nan=False),
+    longest_delay=st.floats(0, LONGEST_LEASE, allow_nan=False),
 )
 
 
