@@ -96,6 +96,11 @@ async def open_store(
     return store
 
 
+async def check_login(url: str, credentials: Credentials | None, *, deadline: float) -> None:
+    """Raise what keeps a server from being used; None for credentials asks whether it needs any."""
+    await import_module(module_of(url)).check_login(url, credentials, deadline)
+
+
 def check_schema(status: SchemaStatus, url: str) -> None:
     """Refuse to work on a graph whose schema this version does not know to be right."""
     graphmill = f"graphmill --store {shlex.quote(url)}"

@@ -71,6 +71,12 @@ class PermanentStoreError(GraphmillError):
     code = "store_permanent"
 
 
+class WrongAddress(PermanentStoreError):
+    """No server can be reached in this way, now or later: to wait does not help."""
+
+    code = "store_unavailable"
+
+
 class StoreFull(PermanentStoreError):
     code = "store_full"
 

@@ -36,7 +36,7 @@ server.bolt.listen_address=127.0.0.1:{port}
 server.bolt.advertised_address=127.0.0.1:{port}
 server.http.enabled=false
 server.https.enabled=false
-dbms.security.auth_enabled=true
+dbms.security.auth_enabled={auth}
 dbms.usage_report.enabled=false
 server.memory.pagecache.size=256m
 internal.dbms.bolt.netty_server_shutdown_quiet_period=0
@@ -54,12 +54,13 @@ class Neo4jServer:
 
     user = "neo4j"
 
-    def __init__(self, home: Path, port: int | None = None, *, settings: str = "") -> None:
-        """`settings` are lines of neo4j.conf beside our own."""
+    def __init__(self, home: Path, port: int | None = None, *, settings: str = "", auth: bool = True) -> None:
+        """`settings` are lines of neo4j.conf beside our own. Without `auth`, every user is let in."""
         self.home = home.absolute()
         self.port = port or _free_port()
         self.log_path = self.home / "server.log"
         self._settings = settings
+        self._auth = auth
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -118,7 +119,8 @@ class Neo4jServer:
 
     def _prepare_home(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
-        (self.home / "neo4j.conf").write_text(CONFIGURATION.format(port=self.port) + self._settings)
+        configuration = CONFIGURATION.format(port=self.port, auth=str(self._auth).lower())
+        (self.home / "neo4j.conf").write_text(configuration + self._settings)
         if not (self.home / "password").exists():
             password = secrets.token_urlsafe(16)
             _write_private(self.home / "data" / "dbms" / "auth.ini", _initial_credentials(password))
@@ -265,11 +267,14 @@ def _free_port() -> int:
         return port
 
 
-def start_command(home: Path, port: int) -> None:
+def start_command(home: Path, port: int, *, auth: bool) -> None:
     owner = _owner(home)
-    server = Neo4jServer(home, owner[1] if owner else port)
+    server = Neo4jServer(home, owner[1] if owner else port, auth=auth)
     if owner is None:
         server.start(detached=True)
+    if not auth:
+        print(f"Neo4j {VERSION} listens on {server.uri} and needs no password (log {server.log_path}).")
+        return
     print(f"Neo4j {VERSION} listens on {server.uri} (user {server.user}, log {server.log_path}). Its password:")
     print(f"  export NEO4J_PASSWORD=$(cat {shlex.quote(str(home / 'password'))})")
 
@@ -294,13 +299,14 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True, metavar="start|stop|status")
     start = commands.add_parser("start", help="start it in the background, or say where it listens")
     start.add_argument("--port", type=int, default=7687)
+    start.add_argument("--no-auth", action="store_true", help="let everyone on this machine in without a password")
     commands.add_parser("stop", help="stop it; its data stay")
     commands.add_parser("status", help="exit 0 when it runs")
     arguments = parser.parse_args()
     home = cache_directory() / "data"
     try:
         if arguments.command == "start":
-            start_command(home, arguments.port)
+            start_command(home, arguments.port, auth=not arguments.no_auth)
         elif arguments.command == "stop":
             stop_command(home)
         else:

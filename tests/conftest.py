@@ -44,7 +44,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     parameters = callspec.id.split("-") if callspec else []
     if "ladybug" in parameters:
         item.add_marker("ladybug")
-    if "neo4j" in parameters or not {"neo4j_server", "private_neo4j"}.isdisjoint(fixtures):
+    if "neo4j" in parameters or not {"neo4j_server", "private_neo4j", "open_neo4j"}.isdisjoint(fixtures):
         item.add_marker("neo4j")
 
 

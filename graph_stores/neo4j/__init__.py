@@ -20,3 +20,11 @@ async def open(
         await connection.close()
         raise
     return store
+
+
+async def check_login(url: str, credentials: Credentials | None, deadline: float) -> None:
+    connection = Connection.to(Address.parse(url), credentials, deadline)
+    try:
+        await connection.verify()
+    finally:
+        await connection.close()

@@ -24,9 +24,10 @@ from neo4j import (
 from neo4j.exceptions import DriverError, IncompleteCommit, Neo4jError, ServiceUnavailable, SessionExpired
 
 from graph_stores import Credentials
+from graph_stores.errors import StoreUnavailable, WrongAddress
 from graph_stores.model import Value
 from graph_stores.neo4j.address import Address
-from graph_stores.neo4j.errors import Place, closed, overdue, translate
+from graph_stores.neo4j.errors import Place, closed, is_for_good, overdue, translate
 
 DIALECT = "neo4j"
 log = logging.getLogger("graphmill.store")
@@ -77,8 +78,13 @@ class Connection:
 
     async def verify(self) -> None:
         """Once and without retries: a server that is down is told at once."""
-        async with self._bounded(self.deadline):
-            await self._driver.verify_connectivity()
+        try:
+            async with self._bounded(self.deadline):
+                await self._driver.verify_connectivity()
+        except StoreUnavailable as error:
+            if is_for_good(error.__cause__):
+                raise WrongAddress(error.message, hint=error.hint) from error
+            raise
 
     def due(self) -> float:
         """When a call that begins now must have ended, for calls that take several transactions."""

@@ -3,8 +3,11 @@
 What is in no table is transient: trying again is capped by its caller, giving up on a node is for good.
 """
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from socket import EAI_NONAME, gaierror
 from types import MappingProxyType
 
 from neo4j import exceptions as driver
@@ -69,6 +72,8 @@ KINDS: tuple[tuple[type[Exception], type[GraphmillError]], ...] = (
     (OSError, StoreUnavailable),
 )
 
+_UNENCRYPTED = "Failed to establish encrypted connection"
+_ERRNO = re.compile(r"\[Errno (-?\d+)\] ([^()]*)")
 FULL = "No space left on device"
 
 HINTS: Mapping[type[GraphmillError], str] = MappingProxyType(
@@ -130,6 +135,29 @@ def classify(error: Exception) -> type[GraphmillError]:
     return next((ours for theirs, ours in KINDS if isinstance(error, theirs)), TransientStoreError)
 
 
+def is_for_good(error: BaseException | None) -> bool:
+    """Whether a server that could not be reached never can: its name is unknown, or it does not speak TLS."""
+    match error:
+        case gaierror():
+            return error.errno == EAI_NONAME
+        case driver.DriverError():
+            return _UNENCRYPTED in str(error) or is_for_good(error.__cause__)
+        case ExceptionGroup():
+            return any(map(is_for_good, error.exceptions))
+    return False
+
+
+def _reason(error: BaseException) -> str:
+    """Why a server could not be reached, without what the driver tells of its own parts."""
+    if isinstance(error.__cause__, ExceptionGroup):
+        return _reason(error.__cause__.exceptions[0])
+    if _UNENCRYPTED in str(error):
+        return "it does not take an encrypted connection"
+    if found := _ERRNO.search(str(error)):
+        return os.strerror(int(found[1])) if int(found[1]) > 0 else found[2]
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def _code(error: Exception) -> str:
     return error.code or "" if isinstance(error, driver.Neo4jError) else ""
 
@@ -143,5 +171,5 @@ def _message(error: Exception, kind: type[GraphmillError], place: Place) -> str:
     if kind is UnknownDatabase:
         return f"{place.url} has no database {place.database!r}"
     if kind is StoreUnavailable:
-        return f"cannot reach {place.url}: {said}"
+        return f"cannot reach {place.url}: {_reason(error)}"
     return said

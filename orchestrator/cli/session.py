@@ -14,10 +14,12 @@ import click
 
 import graph_stores
 from graph_stores import Credentials
+from graph_stores.errors import AuthenticationFailed, TransientStoreError
 from graph_stores.protocol import Store
 from orchestrator import config
 from orchestrator.cli.failures import warn
 from orchestrator.cli.options import GlobalOptions
+from orchestrator.cli.text import printable
 from orchestrator.config import PasswordMissing, Settings
 from orchestrator.leases import owner_name
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from pipelines.embedding import EmbedderChoice
 
 T = TypeVar("T")
+
+_LOGIN_SECONDS = 10.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +44,13 @@ class Session:
     """Who this process is, in the graph and in the ledger."""
 
     @classmethod
-    def begin(cls, options: GlobalOptions, **flags: Any) -> Self:  # Any: as the setting's kind is
-        """Read the settings, ask for what is missing, and let warnings be seen."""
+    def begin(cls, options: GlobalOptions, *, waits: bool = False, **flags: Any) -> Self:  # Any: as the setting's kind
+        """Read the settings, ask for what is missing, and let warnings be seen.
+
+        With `waits`, wait for a server that does not answer yet.
+        """
         settings = read_settings(options, **flags)
-        credentials = _credentials(settings)
+        credentials = asyncio.run(_login(settings, waits=waits))
         _log_to_stderr(verbose=options.verbose)
         return cls(settings=settings, credentials=credentials)
 
@@ -162,11 +170,38 @@ def with_store(options: GlobalOptions, work: Callable[[Store], Awaitable[T]]) ->
     return asyncio.run(Session.begin(options).ask(work))
 
 
-def _credentials(settings: Settings) -> Credentials | None:
+async def _login(settings: Settings, *, waits: bool) -> Credentials | None:
+    """Who to be on the server. Only one that refuses to do without makes graphmill ask for a password."""
     if not graph_stores.needs_credentials(settings.store):
         return None
-    password = settings.password if settings.password is not None else _asked(settings)
-    return Credentials(user=settings.user, password=password)
+    given = None
+    if settings.password is not None:
+        given = Credentials(user=settings.user, password=settings.password)
+    if given and not waits:
+        return given
+    wait = _FIRST_WAIT
+    while True:
+        try:
+            await graph_stores.check_login(settings.store, given, deadline=_LOGIN_SECONDS)
+        except AuthenticationFailed:
+            if given:
+                raise
+            return Credentials(user=settings.user, password=_asked(settings))
+        except TransientStoreError as error:
+            if not waits:
+                return given  # the command finds out by itself, and tells
+            if wait == _FIRST_WAIT:
+                _tell(f"waiting for the server: {error.message} (Ctrl-C stops)")
+            await asyncio.sleep(wait)
+            wait = min(_LONGEST_WAIT, wait * 1.5)
+        else:
+            if wait > _FIRST_WAIT:
+                _tell(f"{settings.store} answers")
+            return given
+
+
+def _tell(text: str) -> None:
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 def _asked(settings: Settings) -> str:

@@ -40,7 +40,8 @@ def worker(
 ) -> int:
     """Work on what waits in the graph, until stopped.
 
-    On a server any number of workers share the work, on as many machines as reach it.
+    Waits for a server that does not answer yet. On a server any number of workers share the work, on as many machines
+    as reach it.
     """
     from graph_stores.errors import StoreOwned
     from orchestrator.cli.running import run
@@ -48,7 +49,12 @@ def worker(
     from orchestrator.job import Plan
 
     session = Session.begin(
-        options, embedder=embedder, embedder_url=embedder_url, contact=contact, workers=concurrency or workers
+        options,
+        waits=True,
+        embedder=embedder,
+        embedder_url=embedder_url,
+        contact=contact,
+        workers=concurrency or workers,
     )
     settings = session.settings
     plan = Plan(

@@ -1,12 +1,14 @@
 """The same commands over a real Neo4j server, and what is said when it cannot be used."""
 
 import re
+import signal
 import socket
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from neo4j_server import Neo4jServer
 
 from .conftest import Cli
 
@@ -27,6 +29,23 @@ def served(cli: Cli, neo4j_server: Any) -> Iterator[Cli]:
     assert served("init").code == 0
     yield served
     served("query", "--write", "MATCH (n {projectId: $project}) DETACH DELETE n")
+
+
+@pytest.fixture(scope="module")
+def open_neo4j(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
+    """A server of these tests' own that lets everyone in."""
+    server = Neo4jServer(tmp_path_factory.mktemp("open"), auth=False)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def no_server() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"bolt://127.0.0.1:{server.getsockname()[1]}"
 
 
 def test_init_again_changes_nothing(served: Cli) -> None:
@@ -87,8 +106,49 @@ def test_a_wrong_password(served: Cli) -> None:
     assert "NEO4J_PASSWORD" in outcome.err
 
 
-def test_no_password(served: Cli) -> None:
-    served.refused("status", code="password_missing", env={"NEO4J_PASSWORD": ""})
+def test_no_password_and_no_terminal_to_ask_on(served: Cli) -> None:
+    outcome = served.refused("status", code="password_missing", env={"NEO4J_PASSWORD": ""})
+    assert "needs a password for neo4j" in outcome.err
+    assert "hint: set NEO4J_PASSWORD" in outcome.err
+
+
+def test_a_server_without_authentication_needs_no_password(cli: Cli, open_neo4j: Neo4jServer) -> None:
+    for arguments, password in (("init", ""), ("status", ""), ("status", "any")):
+        outcome = cli(arguments, "--store", open_neo4j.uri, env={"NEO4J_PASSWORD": password})
+        assert outcome.code == 0, (arguments, outcome.err)
+        assert "password" not in outcome.out + outcome.err
+
+
+def test_a_worker_waits_for_its_server_and_then_works(cli: Cli, open_neo4j: Neo4jServer) -> None:
+    assert cli("init", "--store", open_neo4j.uri).code == 0
+    open_neo4j.stop()
+    with cli.start("worker", "--drain", "--store", open_neo4j.uri) as worker:
+        assert worker.stderr
+        line = worker.stderr.readline()
+        assert line == f"waiting for the server: cannot reach {open_neo4j.uri}: Connection refused (Ctrl-C stops)\n"
+        open_neo4j.start()
+        assert worker.stderr.readline() == f"{open_neo4j.uri} answers\n"
+        _, rest = worker.communicate(timeout=120)
+    assert worker.returncode == 0, rest
+
+
+def test_a_worker_that_waits_ends_at_ctrl_c(cli: Cli, no_server: str) -> None:
+    with cli.start("worker", "--store", no_server) as worker:
+        assert worker.stderr
+        assert "Ctrl-C stops" in worker.stderr.readline()
+        worker.send_signal(signal.SIGINT)
+        assert "stopped" in worker.communicate(timeout=60)[1]
+    assert worker.returncode == 130
+
+
+@pytest.mark.parametrize("url", ["bolt://no-such-host.invalid", "bolt+s"])
+def test_a_worker_does_not_wait_for_what_can_never_be(served: Cli, url: str) -> None:
+    store = served.environment["GRAPHMILL_STORE"].replace("bolt", url) if url == "bolt+s" else url
+    served.refused("worker", "--store", store, code="store_unavailable")
+
+
+def test_a_worker_does_not_wait_with_a_wrong_password(served: Cli) -> None:
+    served.refused("worker", code="authentication_failed", env={"NEO4J_PASSWORD": "not-the-password"})
 
 
 def test_a_database_that_is_not_there(served: Cli) -> None:
@@ -97,8 +157,8 @@ def test_a_database_that_is_not_there(served: Cli) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["neo4j", "bolt"])
-def test_a_server_that_is_down(cli: Cli, scheme: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"{scheme}://127.0.0.1:{server.getsockname()[1]}"
-    outcome = cli.refused("status", "--store", url, code="store_unavailable", env={"NEO4J_PASSWORD": "x"})
-    assert url.partition("//")[2] in outcome.err
+@pytest.mark.parametrize("password", ["x", ""], ids=["with a password", "without"])
+def test_a_server_that_is_down(cli: Cli, no_server: str, scheme: str, password: str) -> None:
+    url = no_server.replace("bolt", scheme)
+    outcome = cli.refused("status", "--store", url, code="store_unavailable", env={"NEO4J_PASSWORD": password})
+    assert f"cannot reach {url}: Connection refused" in outcome.err
