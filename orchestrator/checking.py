@@ -1,6 +1,6 @@
 """What a check is, and what it finds. Whoever knows something that must hold gives a `Check`, and `verify` asks it."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -83,6 +83,8 @@ class Verdict:
 
 
 Find = Callable[[Store], AsyncIterator[Example]]
+Mend = Callable[[Store, Sequence[Example]], Awaitable[str]]
+"""Does something about what a check found, and says what it did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import graph_stores
 from graph_stores.errors import Misuse
@@ -28,11 +28,12 @@ from orchestrator.messages import first_of
 from orchestrator.migration.afterwards import adopted_labels, send_on_what_was_migrated
 from orchestrator.progress import Standing, read_standing
 from orchestrator.runs.course import begin, move_on
-from orchestrator.runs.records import Run, RunPlan, counts_of, read_runs
-from orchestrator.runs.steps import Consolidate, ReadPartitions, RunReader
+from orchestrator.runs.records import Run, counts_of, read_runs
+from orchestrator.runs.sources import SourceLost
+from orchestrator.runs.steps import Consolidate, Reader, ReadPartitions
 from orchestrator.settle import unsettle
 from orchestrator.stages import STAGES, does, is_nothing_waiting, is_over
-from orchestrator.states import EMBED, LINK, PARSE
+from orchestrator.states import EMBED, LINK, PARSE, State
 from orchestrator.stray import Waiting
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.expansion import Expansion
@@ -60,6 +61,7 @@ class Plan:
     embedder: EmbedderChoice = field(default_factory=EmbedderChoice)
     workers: int = 1
     rehash: bool = False
+    allow_deletes: bool = False
     watch: bool = False
     drain: bool = True
     lease_seconds: float = LEASE_SECONDS
@@ -81,30 +83,8 @@ class Report:
     stopped: bool
     left_out: Sequence[LeftOut]
     runs: Sequence[Run] = ()
-
-
-class Reader(RunReader, Protocol):
-    """One kind of source: how it is read, the steps that its nodes take, and when they are at rest."""
-
-    async def steps(self, worker: Worker, stack: contextlib.AsyncExitStack, processes: int) -> Sequence[Step]: ...
-
-    async def plans(self) -> Sequence[RunPlan]:
-        """What is to be read, for each source that was asked for."""
-        ...
-
-    async def is_at_rest(self) -> bool: ...
-
-    async def is_done_for(self, run: Run) -> bool:
-        """Whether all that the run has read is at rest, whatever else is under way."""
-        ...
-
-    async def settle(self) -> None: ...
-
-    async def keep(self) -> None:
-        """In the background while the job runs."""
-        ...
-
-    async def close(self) -> None: ...
+    lost: SourceLost | None = None
+    """Why one of its runs failed, or not everything is at rest: a source is missing or mostly gone."""
 
 
 class Job:
@@ -126,7 +106,7 @@ class Job:
             say,
             own=self._own,
             rehash=plan.rehash,
-            watch=plan.watch,
+            allow_deletes=plan.allow_deletes,
             stop=self._stop,
         )
         self._kinds = self._chosen()
@@ -142,7 +122,7 @@ class Job:
     def _chosen(self) -> dict[str, Reader]:
         """A job that reads one kind of source leaves the others alone; one that reads nothing works on everything."""
         expansion = Expansion(self._lifecycle, self._plan.expansion, self.tally, self._say)
-        expansion.contact = self._plan.contact
+        expansion.sources.contact, expansion.allow_deletes = self._plan.contact, self._plan.allow_deletes
         expansion.is_read = self._store.capabilities.many_processes or self._plan.stages >= {PARSE.name, LINK.name}
         readers: dict[str, Reader] = {FILES: self._files, WIKI: expansion}
         if self._plan.sources and not self._plan.expansion:
@@ -164,14 +144,27 @@ class Job:
             steps = await self._unless_stopped(self._steps(stack))
             finished = steps is not None and await self._work(steps)
         await self._store.index_vectors()
+        runs = await through_outages(self._its_runs, self._say)
         return Report(
             tally=self.tally,
             seconds=time.monotonic() - began,
             standing=await through_outages(partial(read_standing, self._store), self._say),
             stopped=not finished,
             left_out=self._files.left_out,
-            runs=await through_outages(self._its_runs, self._say),
+            runs=runs,
+            lost=await through_outages(partial(self._lost, runs), self._say),
         )
+
+    async def _lost(self, runs: Sequence[Run]) -> SourceLost | None:
+        for run in runs:
+            if run.state is State.ERROR and run.uuid in self._reading.lost:
+                return self._reading.lost[run.uuid]
+        for reader in self._readers:
+            if left := await reader.left():
+                if not self._plan.reads:
+                    return left
+                self._say(f"{left.message}; {left.hint}")
+        return None
 
     async def _its_runs(self) -> list[Run]:
         """Those that it began, or found under way where it began none, as they are now."""
@@ -345,12 +338,17 @@ class Job:
         resting = {kind for kind, reader in self._kinds.items() if await reader.is_at_rest()}
         runs = [run for run in await read_runs(self._store, only_open=True) if run.kind in self._kinds]
         for run in runs:
-            if run.kind in resting and await move_on(self._lifecycle, run):
+            if run.kind in resting and await move_on(self._lifecycle, run, obstacle=self._obstacle):
                 self._worker.wake()
         own = {run.uuid for run in self._begun}
         if resting != set(self._kinds):
             return await self._leaves_the_rest()
         return not [run for run in runs if not own or run.uuid in own]
+
+    async def _obstacle(self, run: Run) -> SourceLost | None:
+        if lost := await self._kinds[run.kind].obstacle(run):
+            self._reading.lost[run.uuid] = lost
+        return lost
 
     async def _leaves_the_rest(self) -> bool:
         """Whether its own runs have ended and somebody else works on what is left. Moves on those that are done."""

@@ -5,12 +5,12 @@ was made of a damaged file or article is removed, and the source waits to be rea
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from graph_stores.model import Edge, ExportedNode, Ref, Value
 from graph_stores.protocol import Store
-from orchestrator.checking import Check, Example, Repaired, against
+from orchestrator.checking import Check, Example, Mend, Repaired, against
 from orchestrator.copying.idle import check_idle
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.scan import folder_of, new_directory
@@ -48,7 +48,6 @@ _IDENTITIES: Mapping[str, Callable[[str, str, str], str]] = {
     "Category": category_uuid,
 }
 
-Mend = Callable[[Store, Sequence[Example]], Awaitable[str]]
 Change = Callable[[ExportedNode], Mapping[str, Value]]
 
 

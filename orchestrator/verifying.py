@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from graph_stores.protocol import Store
-from orchestrator.checking import Check, Verdict
+from orchestrator.checking import Check, Mend, Verdict
 from orchestrator.checks import CHECKS, verify
 from orchestrator.files.differences import FileDifferences
 from orchestrator.ledger.checks import UNREADABLE, LedgerDifferences
@@ -12,7 +12,7 @@ from orchestrator.ledger.scribe import Scribe
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.migration import checks as migrated
 from orchestrator.migration.afterwards import adopted_labels
-from orchestrator.repair import Mend, repair
+from orchestrator.repair import repair
 from orchestrator.wikipedia.differences import WikiDifferences
 from orchestrator.workers import gone_owners, read_workers
 
@@ -47,11 +47,11 @@ async def examine(
         notes.append(AT_WORK)
     if wanted.files and not busy:
         checks += files.checks
-        menders |= {check.name: files.mend for check in files.checks if check.name != "gone-root"}
+        menders |= files.menders
     if wanted.wikis and not busy:
         wikis = WikiDifferences(say)
         checks += wikis.checks
-        menders |= {check.name: wikis.mend for check in wikis.checks}
+        menders |= wikis.menders
     if scribe and not busy:
         ledger = LedgerDifferences(scribe)
         checks += ledger.checks

@@ -42,7 +42,7 @@ class LazyGroup(click.Group):
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and end the process with its exit code: what the command returned, if anything."""
     given = sys.argv[1:] if arguments is None else arguments
-    options = GlobalOptions()
+    options = GlobalOptions(arguments=given)
     _write_anything()
     try:
         code = _group().main(given, prog_name="graphmill", standalone_mode=False, obj=options)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from graph_stores.errors import Misuse
-from orchestrator.cli.options import Command, GlobalOptions, embedder_options, ledger_options, workers_option
+from orchestrator.cli.options import (
+    Command,
+    GlobalOptions,
+    allow_deletes_option,
+    embedder_options,
+    ledger_options,
+    workers_option,
+)
 
 if TYPE_CHECKING:
     from orchestrator.config import Settings
@@ -57,6 +64,7 @@ _BUDGET = 1000
 )
 @click.option("--rate", metavar="N", type=click.IntRange(min=1), help="Requests a minute; Wikimedia allows 200.")
 @click.option("--dump", "dumps", metavar="FILE", multiple=True, help="A dump, or a pattern of several. Repeatable.")
+@allow_deletes_option
 @embedder_options
 @workers_option
 @ledger_options
@@ -77,6 +85,7 @@ def expand(
     contact: str | None,
     rate: int | None,
     dumps: tuple[str, ...],
+    allow_deletes: bool,
     embedder: str | None,
     embedder_url: str | None,
     workers: int | None,
@@ -117,7 +126,12 @@ def expand(
     )
     if order.is_named or _is_new(session.settings.store):
         order.source.check()
-    plan = Plan(expansion=order, embedder=session.embedder(), workers=session.settings.workers)
+    plan = Plan(
+        expansion=order,
+        embedder=session.embedder(),
+        workers=session.settings.workers,
+        allow_deletes=allow_deletes,
+    )
     return run(options, session, plan, create=True, until_stopped=False)
 
 

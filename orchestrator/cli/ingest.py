@@ -5,7 +5,14 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.options import Command, GlobalOptions, embedder_options, ledger_options, workers_option
+from orchestrator.cli.options import (
+    Command,
+    GlobalOptions,
+    allow_deletes_option,
+    embedder_options,
+    ledger_options,
+    workers_option,
+)
 
 
 @click.command(cls=Command)
@@ -23,6 +30,7 @@ from orchestrator.cli.options import Command, GlobalOptions, embedder_options, l
     help="Keep files in the graph until they are parsed, so that workers on other machines can. Remembered.",
 )
 @click.option("--rehash", is_flag=True, help="Read every file, also where size and time are unchanged.")
+@allow_deletes_option
 @click.option("--watch", is_flag=True, help="Go on following changes until stopped.")
 @ledger_options
 @click.pass_obj
@@ -37,12 +45,14 @@ def ingest(
     workers: int | None,
     store_content: bool | None,
     rehash: bool,
+    allow_deletes: bool,
     watch: bool,
 ) -> int:
     """Read files and folders into the graph.
 
-    Only what is new or changed costs anything, and what is gone from a folder goes from the graph. Makes the graph if
-    there is none. Without PATH: the roots of graphmill.toml. Stopped or killed, the same command goes on.
+    Only what is new or changed costs anything. What is gone from a folder is deleted from the graph; if that is most of
+    the folder, you are asked first. Makes the graph if there is none. Without PATH: the roots of graphmill.toml.
+    Stopped or killed, the same command goes on.
     """
     from graph_stores import path_of
     from orchestrator.cli.running import run
@@ -76,6 +86,7 @@ def ingest(
         embedder=session.embedder(),
         workers=settings.workers,
         rehash=rehash,
+        allow_deletes=allow_deletes,
         watch=watch,
     )
     return run(options, session, plan, create=True, until_stopped=watch)

@@ -5,13 +5,15 @@ Declared here and nowhere else.
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
+
+from orchestrator.runs.sources import ALLOW
 
 # In the order of a first visit. A module is named as its command and holds it under that name.
 COMMANDS = (
@@ -48,6 +50,12 @@ class GlobalOptions:
     json: bool = False
     ledger: str | None = None
     no_ledger: bool = False
+    arguments: Sequence[str] = ()
+    """The whole command line, as it was given."""
+
+    def again(self, *more: str) -> str:
+        """The same command with more options."""
+        return shlex.join(["graphmill", *self.arguments, *more])
 
     @property
     def graphmill(self) -> str:
@@ -107,6 +115,10 @@ def processes_option(name: str, *, hidden: bool = False) -> Callable[[Callable[.
         help="How many processes parse; else one per processor.",
         hidden=hidden,
     )
+
+
+def allow_deletes_option(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
+    return click.option(ALLOW, is_flag=True, help="Delete from the graph what is gone, even most of a source.")(command)
 
 
 def ledger_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape

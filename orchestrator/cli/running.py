@@ -5,7 +5,9 @@ Owns what a signal and an exit code mean. Does none of the work.
 
 import asyncio
 import os
+import shlex
 import signal
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,8 +23,9 @@ from orchestrator.cli.live import View, following, open_view
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.session import Session
 from orchestrator.cli.summary import document, sentences
-from orchestrator.cli.text import dumps
+from orchestrator.cli.text import dumps, printable
 from orchestrator.job import Job, Plan, Report
+from orchestrator.runs.sources import ALLOW, MassDeletion, SourceLost
 from orchestrator.states import State
 
 STOPPING = "stopping: finishing what is in flight; press Ctrl-C again to stop at once"
@@ -42,9 +45,17 @@ def run(
     until_stopped: bool,
     first: Callable[[Store], Awaitable[object]] | None = None,
 ) -> int:
-    """Run the job to its end and tell what it did; returns the exit code. `first` is done before it begins."""
+    """Run the job to its end and tell what it did; returns the exit code. `first` is done before it begins.
+
+    Raises SourceLost where a source is missing, or most of it is gone and the user does not want that deleted.
+    """
     ended = asyncio.run(_run(options, session, plan, create=create, first=first))
+    if not plan.allow_deletes and plan.reads and _may_delete(ended.report.lost, options):
+        plan = replace(plan, allow_deletes=True)
+        ended = asyncio.run(_run(options, session, plan, create=create, first=first))
     report = ended.report
+    if report.lost and options.json:
+        raise _with_next_command(report.lost, report, plan, options)
     if options.json:
         click.echo(dumps(document(report)))
     else:
@@ -53,8 +64,31 @@ def run(
         )
     if report.stopped and ended.signal and not until_stopped:
         return 128 + ended.signal
+    if report.lost:
+        raise _with_next_command(report.lost, report, plan, options)
     failed = any(run.state is State.ERROR for run in report.runs)
     return 1 if report.standing.in_error or failed else 0
+
+
+def _may_delete(lost: SourceLost | None, options: GlobalOptions) -> bool:
+    """Ask on a terminal. Without one the answer is no."""
+    if not isinstance(lost, MassDeletion) or options.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    click.echo(printable(lost.message), err=True)
+    return click.confirm("delete them from the graph?", default=False, err=True)
+
+
+def _with_next_command(lost: SourceLost, report: Report, plan: Plan, options: GlobalOptions) -> SourceLost:
+    """The error with the command to give next, for the same graph and with all options that were given."""
+    failed = next((run for run in report.runs if run.state is State.ERROR), None)
+    if isinstance(lost, MassDeletion):
+        again = options.again(ALLOW) if plan.reads else f"{options.graphmill} {shlex.join(lost.command)}"
+        lost.hint = f"bring them back and run it again; to delete them from the graph: {again}"
+    elif failed:
+        lost.hint = f"bring it back, then: {options.graphmill} runs retry {failed.short}"
+    else:
+        lost.hint = f"bring it back, then: {options.graphmill} worker --drain"
+    return lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

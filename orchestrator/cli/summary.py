@@ -58,9 +58,11 @@ def _end(report: Report, graphmill: str, *, until_stopped: bool) -> list[str]:
 
 
 def _runs(report: Report, graphmill: str) -> list[str]:
-    """Only of those that did not end as they should."""
+    """Only of those that did not end as they should. The source that was lost is told as the error of the command."""
     lines: list[str] = []
     for run in report.runs:
+        if report.lost and report.lost.message in (run.reason or ""):
+            continue
         if run.state is State.ERROR:
             lines.append(
                 f"the run over {printable(run.source)} failed: {printable(run.reason or '')}; "

@@ -4,28 +4,35 @@ A file of the same size and time of change is taken for the same, unless it is t
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from graph_stores import path_of
 from graph_stores.protocol import Store
-from orchestrator.checking import Check, Example
+from orchestrator.checking import Check, Example, Mend
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.looks import looks_at
-from orchestrator.files.roots import Root, read_roots
-from orchestrator.files.scan import Known, Scanner, is_in, known_files, portion_of
+from orchestrator.files.roots import TOP, Root, RootMissing, read_roots
+from orchestrator.files.scan import Known, Scanner, View, known_files, portions
 from orchestrator.leases import owner_name
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.runs.sources import SourceLost
 from orchestrator.states import WORKING, State
 from orchestrator.tally import Tally
 from pipelines.files.identity import directory_uuid, file_uuid
-from pipelines.files.walk import Found, LeftOut, walk
+from pipelines.files.walk import Found
 
+EMPTIED = "emptied-root"
 _INGEST = "read them: graphmill ingest, or graphmill verify --repair and then graphmill worker --drain"
 _ABOUT = {
     "unread-file": ("are in a folder of the project and not in the graph", _INGEST),
     "changed-file": ("were changed since they were read", _INGEST),
     "gone-file": ("are in the graph and no longer in their folder", _INGEST),
+    EMPTIED: (
+        "are roots of which most files are gone, or all",
+        "if their disk is not mounted, mount it; if the files are to be deleted: graphmill ingest PATH --allow-deletes",
+    ),
     "gone-root": (
         "are roots that are no longer where they were",
         "if it moved: graphmill ingest NEW-PLACE --as NAME; to remove it: graphmill forget NAME",
@@ -48,15 +55,20 @@ class FileDifferences:
             for name, (about, hint) in _ABOUT.items()
         ]
 
-    async def mend(self, store: Store, _: Sequence[Example]) -> str:
+    @property
+    def menders(self) -> Mapping[str, Mend]:
+        return dict.fromkeys(("unread-file", "changed-file", "gone-file"), self._mend)
+
+    async def _mend(self, store: Store, _: Sequence[Example]) -> str:
         """What `ingest` would do first: what is new or changed waits to be read, what is gone goes."""
         lifecycle = Lifecycle(store=store)
         linker = LinkFiles(lifecycle, owner_name(), Tally())
         scanner = Scanner(lifecycle, linker, Tally(), own=path_of(store.url))
         try:
             for root in (await read_roots(store)).values():
-                if not root.is_away and root.location.exists():
-                    await scanner.scan(root, rehash=self._rehash)
+                if root.exists:
+                    with suppress(SourceLost):  # told by a check of its own
+                        await scanner.scan(root, rehash=self._rehash)
         finally:
             await linker.close()
         self._found = None
@@ -74,22 +86,18 @@ class FileDifferences:
         for root in (await read_roots(store)).values():
             if root.is_away:
                 self.notes.append(f"{root.name} is on {root.host} and cannot be compared from here")
-            elif not root.location.exists():
-                uuid = directory_uuid(store.project, root.name, ".")
-                yield "gone-root", Example(label="Directory", uuid=uuid, found=f"{root.name} at {root.location}")
-            else:
+                continue
+            try:
                 async for difference in self._of_root(store, root):
                     yield difference
+            except RootMissing:
+                yield "gone-root", _root_example(store, root, f"{root.name} at {root.location}")
 
     async def _of_root(self, store: Store, root: Root) -> AsyncIterator[tuple[str, Example]]:
         known = await known_files(store, root)
-        closed: list[str] = []
-        seen: set[str] = set()
-        walked = walk(root.location, root.rules, own=path_of(store.url))
-        while portion := await asyncio.to_thread(portion_of, walked):
-            closed += [each.path for each in portion if isinstance(each, LeftOut) and each.folder]
-            files = [each for each in portion if isinstance(each, Found)]
-            seen |= {each.path for each in files}
+        view = View()
+        async for portion in portions(root, own=path_of(store.url)):
+            files = view.add(portion)
             for each in files:
                 if each.path not in known:
                     uuid = file_uuid(store.project, root.name, each.path)
@@ -100,14 +108,20 @@ class FileDifferences:
                     before = known[look.found.path]
                     if not before.has(look.digest):
                         yield "changed-file", _example(before.ref.uuid, root, look.found.path)
-        for path in sorted(known.keys() - seen):
-            if not any(is_in(path, folder) for folder in closed):
-                yield "gone-file", _example(known[path].ref.uuid, root, path)
+        if refusal := await asyncio.to_thread(view.refusal, root, known):
+            yield EMPTIED, _root_example(store, root, refusal.message)
+            return
+        for path in view.gone(known):
+            yield "gone-file", _example(known[path].ref.uuid, root, path)
 
     def _is_doubtful(self, known: Known, found: Found) -> bool:
         if known.state == State.PENDING or known.state in WORKING:
             return False  # it will be read anyway
         return self._rehash or (known.size, known.modified) != (found.size, found.modified)
+
+
+def _root_example(store: Store, root: Root, found: str) -> Example:
+    return Example(label="Directory", uuid=directory_uuid(store.project, root.name, TOP), found=found)
 
 
 def _example(uuid: str, root: Root, path: str) -> Example:

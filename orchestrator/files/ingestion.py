@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from orchestrator.files.elsewhere import Places
+from orchestrator.files.elsewhere import Places, waiting_for_lost_root
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.parse import ParseFiles
 from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots, resolve
@@ -14,6 +14,7 @@ from orchestrator.files.scan import Scanner
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
+from orchestrator.runs.sources import ALLOWED, SourceLost
 from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_files
 from orchestrator.tally import Tally
@@ -43,7 +44,7 @@ class Ingestion:
         *,
         own: Path | None,
         rehash: bool,
-        watch: bool,
+        allow_deletes: bool,
         stop: asyncio.Event,
     ) -> None:
         self._lifecycle = lifecycle
@@ -53,11 +54,12 @@ class Ingestion:
         self._say = say
         self._own = own
         self._rehash = rehash
-        self._watch = watch
+        self._allow_deletes = allow_deletes
         self._stop = stop
         self._roots: Sequence[Root] = ()
         self._places = Places(self._store, say)
         self._left_out: dict[tuple[str, Stretch], Sequence[LeftOut]] = {}
+        self._scanners: dict[str, Scanner] = {}
 
     @property
     def left_out(self) -> list[LeftOut]:
@@ -102,7 +104,11 @@ class Ingestion:
             self._places.leave([name])
             raise Pause(f"{root.location} of {name} is on {root.host}, and not here", seconds=_LOOK_AGAIN)
         stretch = Stretch(since=reading.partition.plan["since"], until=reading.partition.plan["until"])
-        await self._scan(root, stretch, rehash=bool(reading.run.options.get("rehash")), reading=reading)
+        run = reading.run
+        if run.uuid not in self._scanners:  # one for all its stretches: what may be deleted is decided for all of them
+            self._scanners[run.uuid] = self._scanner(allow_deletes=bool(run.options.get(ALLOWED)))
+        scanner = self._scanners[run.uuid]
+        await self._scan(scanner, root, stretch, rehash=bool(run.options.get("rehash")), reading=reading)
 
     async def consolidate(self, run: Run) -> None:
         """Links are resolved when files are linked, and what is gone goes when its part is read: little is left."""
@@ -111,13 +117,28 @@ class Ingestion:
     async def follow(self) -> None:
         """Go on telling the graph what changes, until the job is stopped."""
         self._say("watching for changes; Ctrl-C ends it")
+        told: dict[str, str] = {}
         async for changed in changes(self._roots, own=self._own, stop=self._stop):
             for root in changed:
-                if root.location.exists():
-                    await self._scan(root, WHOLE, counted=Tally())
+                try:
+                    scanner = self._scanner(allow_deletes=self._allow_deletes)
+                    await self._scan(scanner, root, WHOLE, counted=Tally())
+                except SourceLost as error:
+                    if told.get(root.name) != error.message:
+                        self._say(f"{error.message}; {error.hint}")
+                    told[root.name] = error.message
+                else:
+                    told.pop(root.name, None)
+
+    async def obstacle(self, run: Run) -> SourceLost | None:
+        return await waiting_for_lost_root(self._store, _root_of(run)) if self._places.lost else None
+
+    async def left(self) -> SourceLost | None:
+        return await waiting_for_lost_root(self._store)
 
     async def is_at_rest(self) -> bool:
-        await self._places.look()
+        """Files that wait for a root that is missing are left to wait."""
+        await self._places.look(at_once=bool(self._places.lost))
         if not await self._is_anything_left():
             return True
         await settle_files(self._lifecycle)
@@ -129,6 +150,8 @@ class Ingestion:
 
     async def _is_anything_left(self) -> bool:
         (left,) = (await self._store.ask("unfinished")).rows[0]
+        if left and self._places.lost:
+            (left,) = (await self._store.ask("unfinished-near", {"roots": list(self._places.lost)})).rows[0]
         return bool(left)
 
     async def settle(self) -> None:
@@ -145,7 +168,11 @@ class Ingestion:
         parts = stretches(root.location, root.rules, self._own, most=max(1, entries // _WORTH_A_PART))
         return RunPlan(
             source=f"{KIND}:{root.name}",
-            options={"location": str(root.location), "rehash": self._rehash},
+            options={
+                "location": str(root.location),
+                "rehash": self._rehash,
+                **({ALLOWED: True} if self._allow_deletes else {}),
+            },
             parts=[
                 Part(
                     kind=PartitionKind.FOLDER,
@@ -158,8 +185,12 @@ class Ingestion:
             is_full=self._rehash,
         )
 
+    def _scanner(self, *, allow_deletes: bool) -> Scanner:
+        return Scanner(self._lifecycle, self._linker, self._tally, own=self._own, allow_deletes=allow_deletes)
+
     async def _scan(
         self,
+        scanner: Scanner,
         root: Root,
         stretch: Stretch,
         *,
@@ -168,7 +199,6 @@ class Ingestion:
         reading: Reading | None = None,
     ) -> None:
         """Until no file changed while it was in a worker's hands."""
-        scanner = Scanner(self._lifecycle, self._linker, self._tally, own=self._own)
         counted = counted or self._tally
         while True:
             scan = partial(scanner.scan, root, rehash=rehash, tally=counted, stretch=stretch, reading=reading)

@@ -3,7 +3,8 @@
 What an edit left alone keeps its node, its state and its vector. What it took away goes when the file is linked, so
 that nothing that another file refers to vanishes before its reference does.
 
-A file that this machine does not have is parsed from what its node brings with it, or left to a machine that has it.
+A file that this machine does not have is parsed from what its node brings with it, or left to a machine that has it. A
+file whose root is missing is left until the root is back: only a file that is gone from a root that is there is gone.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Transition, Unlink, Update, Value
 from graph_stores.protocol import Store
 from orchestrator.files.elsewhere import Places
+from orchestrator.files.roots import Root
 from orchestrator.lifecycle import Result
 from orchestrator.moves import new_node
 from orchestrator.removal import rows_of
@@ -59,7 +61,7 @@ class ParseFiles:
 
     @property
     def away(self) -> Sequence[str]:
-        return self._places.away
+        return [*self._places.away, *self._places.lost]
 
     async def is_ready(self) -> bool:
         await self._places.look()
@@ -76,11 +78,14 @@ class ParseFiles:
         taken = _within_memory(nodes)
         if any(_root_of(node) not in self._places.roots for node in taken):
             await self._places.look(at_once=True)
-        absent = await asyncio.to_thread(lambda: {node.uuid for node in taken if self._is_absent(node)})
+        absent = await asyncio.to_thread(self._absent, taken)
         packed = await self._contents(absent)
-        left = [node for node in taken if node.uuid in absent - packed.keys() and self._is_foreign(node)]
-        self._places.leave(_root_of(node) for node in left)
-        return await asyncio.gather(*(self._outcome(node, packed.get(node.uuid)) for node in taken if node not in left))
+        left = [node for node in taken if node.uuid in absent - packed.keys()]
+        self._places.leave(_root_of(node) for node in left if self._is_foreign(node))
+        for name in {_root_of(node) for node in left if not self._is_foreign(node)}:
+            self._places.lose(name)
+        parsing = [self._outcome(node, packed.get(node.uuid)) for node in taken if node not in left]
+        return [outcome for outcome in await asyncio.gather(*parsing) if outcome]
 
     def fence(self) -> Fence | None:
         return None
@@ -103,30 +108,40 @@ class ParseFiles:
         root = self._places.roots.get(_root_of(node))
         return root is not None and root.is_foreign
 
-    def _is_absent(self, node: NodeRow) -> bool:
-        """Whether it is not there, and that does not mean that it is gone."""
-        root = self._places.roots.get(_root_of(node))
-        if root is None or not (root.is_foreign or not root.location.exists()):
-            return False
-        return not root.place_of(node.properties["path"]).exists()
+    def _absent(self, nodes: Sequence[NodeRow]) -> set[str]:
+        """Those that are not there although that does not mean that they are gone, by uuid."""
+        roots = {name: root for node in nodes if (root := self._places.roots.get(name := _root_of(node)))}
+        lost = {name for name, root in roots.items() if root.is_lost}
+        return {
+            node.uuid
+            for node in nodes
+            if (root := roots.get(_root_of(node)))
+            and (root.name in lost or (root.is_foreign and not root.place_of(node.properties["path"]).exists()))
+        }
 
-    async def _outcome(self, node: NodeRow, packed: str | None) -> Outcome:
+    async def _outcome(self, node: NodeRow, packed: str | None) -> Outcome | None:
+        """None where the file cannot be read because its root vanished."""
         root = self._places.roots.get(_root_of(node))
         if root is None:
             return Failure(node=node, message=f"the project has no root {_root_of(node)!r}", permanent=True)
-        if packed is None and not root.location.exists():
-            return Failure(
-                node=node, message=f"its root is gone: {root.location}; retry it once it is back", permanent=True
-            )
         path = node.properties["path"]
         task = Task(file=node.uuid, location=str(root.place_of(path)), path=path, packed=packed)
         try:
             made = await self._pool.run(task)
         except CannotOpen as error:
+            if await self._vanished(root):
+                return None
             return Failure(node=node, message=str(error), permanent=True)
         except (ProcessDied, TookTooLong) as error:
             return Failure(node=node, message=str(error))
-        return await self._result(node, made)
+        was_gone = made.content_hash is None
+        return None if was_gone and await self._vanished(root) else await self._result(node, made)
+
+    async def _vanished(self, root: Root) -> bool:
+        if not await asyncio.to_thread(lambda: root.is_lost):
+            return False
+        self._places.lose(root.name)
+        return True
 
     async def _result(self, node: NodeRow, made: Made) -> Result:
         linked, parsed = _remembered(node, "_manifest"), _remembered(node, "_draft")

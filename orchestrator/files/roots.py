@@ -1,11 +1,12 @@
 """The folders that a project takes its files from: each has a name of its own, and a node that says where it is.
 
-A root that is gone is never an order to delete: whoever means that says `forget`. One that is on another machine is not
-gone. The same place on two machines is taken for the same folder, as on a disk that they share, unless it is given a
+A root that is missing never deletes anything: that takes `forget`. One that is on another machine is not missing. The
+same place on two machines is taken for the same folder, as on a disk that they share, unless it is given a
 name of its own.
 """
 
 import json
+import os
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from graph_stores.errors import GraphmillError, Misuse
 from graph_stores.model import Node
 from graph_stores.protocol import Store
 from orchestrator.moves import new_node
+from orchestrator.runs.sources import SourceLost
 from orchestrator.states import State
 from pipelines.files.identity import directory_uuid
 from pipelines.files.walk import Rules, check_rules
@@ -25,7 +27,7 @@ TOP = "."
 KIND = "files"
 
 
-class RootMissing(GraphmillError):
+class RootMissing(SourceLost):
     code = "root_missing"
 
 
@@ -63,7 +65,42 @@ class Root:
 
     @property
     def is_away(self) -> bool:
-        return self.is_foreign and not self.location.exists()
+        return self.is_foreign and not self.exists
+
+    @property
+    def is_lost(self) -> bool:
+        """It is this machine's, and nothing can be read from it: it is unmounted, moved or deleted."""
+        return not self.is_foreign and (not self.exists or self.is_empty)
+
+    @property
+    def exists(self) -> bool:
+        return _exists(self.location)
+
+    @property
+    def is_empty(self) -> bool:
+        """A disk that is not mounted leaves an empty folder behind. A folder that cannot be listed counts as empty."""
+        try:
+            if not self.location.is_dir():
+                return False
+            with os.scandir(self.location) as entries:
+                return next(entries, None) is None
+        except OSError:
+            return True
+
+    @property
+    def identity(self) -> tuple[int, int] | None:
+        """Changes when another folder is put or mounted in its place; None for a file, which editors replace."""
+        try:
+            status = self.location.stat()
+        except OSError:
+            return None
+        return (status.st_dev, status.st_ino) if self.location.is_dir() else None
+
+    def missing(self, why: str = "missing, moved or not mounted") -> RootMissing:
+        return RootMissing(
+            f"the folder {self.location} of {self.name} cannot be read: {why}",
+            hint=f"bring it back, or if it moved: graphmill ingest NEW-PLACE --as {self.name}",
+        )
 
     def place_of(self, path: str) -> Path:
         """Where a file of the root is; a root may be a single file."""
@@ -111,7 +148,7 @@ def resolve(source: Source, known: Mapping[str, Root]) -> Root:
     if source.name is not None and (not source.name.strip() or "/" in source.name):
         raise Misuse(f"{source.name!r} cannot be the name of a root", hint="give a name without /")
     location = source.path.expanduser().absolute()
-    if not location.exists():
+    if not _exists(location):
         raise _missing(location, known)
     location = location.resolve()
     root = replace(_known(location, source, known) or _new(location, source, known), host=this_host())
@@ -120,6 +157,13 @@ def resolve(source: Source, known: Mapping[str, Root]) -> Root:
     if source.store_content is not None:
         root = replace(root, stores_content=source.store_content)
     return root
+
+
+def _exists(location: Path) -> bool:
+    try:
+        return location.exists()
+    except OSError:  # a mount whose server is gone
+        return False
 
 
 def _known(location: Path, source: Source, known: Mapping[str, Root]) -> Root | None:
@@ -169,7 +213,7 @@ def _free_name(location: Path, known: Mapping[str, Root]) -> str:
 def _missing(location: Path, known: Mapping[str, Root]) -> GraphmillError:
     for root in known.values():
         if location == root.location or root.location in location.parents:
-            if root.location.exists():
+            if root.exists:
                 break
             if root.is_foreign:
                 return RootMissing(

@@ -1,12 +1,13 @@
 """Compares a folder, or a stretch of it, with what the graph knows: new and changed files go to the parser, gone ones
-are removed.
+are removed. Stops before it deletes anything if the root vanished or most of it is gone.
 
 Reads no file whose size and time of change are as they were, unless it was changed while or after it was read last, or
 the scan is told to distrust them.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -21,6 +22,7 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import new_node, transition
 from orchestrator.paging import paged
 from orchestrator.runs.course import CANCELLED
+from orchestrator.runs.sources import MassDeletion, is_mass_deletion, listed
 from orchestrator.runs.steps import Reading
 from orchestrator.states import ErrorType, State
 from orchestrator.tally import Tally
@@ -46,6 +48,7 @@ class Known:
     hash: str | None
     error_type: str | None
     reason: str | None
+    detected: datetime | None
 
     @property
     def was_cancelled(self) -> bool:
@@ -73,6 +76,64 @@ class Scanned:
 
 
 @dataclass(slots=True)
+class View:
+    """What a walk has seen of a root, or of a stretch of it."""
+
+    seen: set[str] = field(default_factory=set)
+    shapes: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """How many files of each name and size."""
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def add(self, portion: Sequence[Found | LeftOut]) -> list[Found]:
+        self.left_out += [each for each in portion if isinstance(each, LeftOut)]
+        files = [each for each in portion if isinstance(each, Found)]
+        self.seen |= {each.path for each in files}
+        self.shapes.update(_shape(each.path, each.size) for each in files)
+        return files
+
+    def gone(self, known: Iterable[str]) -> list[str]:
+        """Files that are no more. What is in a folder that cannot be looked into may still be."""
+        closed = [each.path for each in self.left_out if each.folder]
+        return sorted(
+            path for path in known if path not in self.seen and not any(is_in(path, place) for place in closed)
+        )
+
+    def refusal(self, root: Root, known: Mapping[str, Known]) -> MassDeletion | None:
+        """Why the gone files of a whole root must not be deleted without permission."""
+        command = ("ingest", str(root.location))
+        if known and root.is_empty:
+            files = "the one file" if len(known) == 1 else f"the {len(known):,} files"
+            return MassDeletion(
+                f"{root.location} is empty, and the graph has {files} of {root.name} ({listed(sorted(known))}): is its"
+                " disk mounted? Nothing was deleted",
+                command=command,
+            )
+        lost = self._lost(known)
+        if not is_mass_deletion(len(lost), len(known)):
+            return None
+        return MassDeletion(
+            f"{len(lost):,} of the {len(known):,} files of {root.name} are gone from {root.location} "
+            f"({listed(lost)}); nothing was deleted",
+            command=command,
+        )
+
+    def _lost(self, known: Mapping[str, Known]) -> list[str]:
+        """Those of the gone files that were not moved, as a file of the same name and size elsewhere shows."""
+        gone = self.gone(known)
+        # Files that stayed where they were are not what others were moved to.
+        stayed = Counter(_shape(path, each.size) for path, each in known.items() if path in self.seen)
+        moved = self.shapes - stayed
+        lost = []
+        for path in gone:
+            shape = _shape(path, known[path].size)
+            if moved[shape] > 0:
+                moved[shape] -= 1
+            else:
+                lost.append(path)
+        return lost
+
+
+@dataclass(slots=True)
 class _Scan:
     """One pass over one root."""
 
@@ -84,16 +145,13 @@ class _Scan:
     directories: dict[str, str]
     reading: Reading | None
     looked_at: int = 0
-    seen: set[str] = field(default_factory=set)
-    left_out: list[LeftOut] = field(default_factory=list)
+    view: View = field(default_factory=View)
     busy: list[str] = field(default_factory=list)
 
     async def take(self, portion: Sequence[Found | LeftOut]) -> None:
         if self.reading:
             await self.reading.may_go_on()
-        self.left_out += [each for each in portion if isinstance(each, LeftOut)]
-        files = [each for each in portion if isinstance(each, Found)]
-        self.seen |= {each.path for each in files}
+        files = self.view.add(portion)
         self.looked_at += len(files)
         self.tally.read += len(files)
         if not self.reading or self.looked_at > self.reading.offset:  # else somebody has done so
@@ -146,6 +204,8 @@ class _Scan:
         ]
         self.tally.unchanged += len(files) - len(doubtful)
         async for looks in looks_at(self.root, doubtful):
+            if any(look.digest == UNREADABLE for look in looks) and await asyncio.to_thread(lambda: self.root.is_lost):
+                raise self.root.missing()
             await self._mark(looks)
 
     async def _mark(self, looks: Sequence[Look]) -> None:
@@ -172,25 +232,27 @@ class _Scan:
             [transition(ref, expected=State.SKIP, to=State.PENDING, properties=self.marks) for ref in cancelled]
         )
 
-    def gone(self) -> tuple[list[Ref], list[Ref]]:
-        """Files that are no more, and folders in which nothing is left. What could not be looked into may still be."""
-        closed = [each.path for each in self.left_out if each.folder]
-        files = {
-            path for path in self.known if path not in self.seen and not any(is_in(path, place) for place in closed)
-        }
-        left = {folder_of(path) for path in (self.seen | self.known.keys()) - files} | {TOP}
-        folders = [
+    def empty_folders(self, gone: Iterable[str]) -> list[Ref]:
+        """Folders in which nothing is left once these files are gone."""
+        left = {folder_of(path) for path in (self.view.seen | self.known.keys()).difference(gone)} | {TOP}
+        return [
             Ref(label="Directory", uuid=uuid) for folder, uuid in sorted(self.directories.items()) if folder not in left
         ]
-        return [self.known[path].ref for path in sorted(files)], folders
 
 
 class Scanner:
-    def __init__(self, lifecycle: Lifecycle, linker: LinkFiles, tally: Tally, *, own: Path | None) -> None:
+    """`allow_deletes` says that the user wants to delete even most of a root."""
+
+    def __init__(
+        self, lifecycle: Lifecycle, linker: LinkFiles, tally: Tally, *, own: Path | None, allow_deletes: bool = False
+    ) -> None:
         self._lifecycle = lifecycle
         self._linker = linker
         self._tally = tally
         self._own = own
+        self._allow_deletes = allow_deletes
+        self._deletable: set[str] = set()
+        """Paths that were gone when the whole root was looked at, and may be deleted."""
 
     async def scan(
         self,
@@ -201,7 +263,10 @@ class Scanner:
         stretch: Stretch = WHOLE,
         reading: Reading | None = None,
     ) -> Scanned:
-        """`tally` counts what is looked at, where that is not to be counted for the job."""
+        """`tally` counts what is looked at, where that is not to be counted for the job.
+
+        RootMissing where the root is missing, or vanishes under the walk; MassDeletion where most of it is gone.
+        """
         store = self._lifecycle.store
         folders = (await store.ask("directories", {"root": root.name})).rows
         scan = _Scan(
@@ -213,16 +278,37 @@ class Scanner:
             directories={path: uuid for uuid, path in folders if path == TOP or stretch.has(f"{path}/")},
             reading=reading,
         )
-        found = walk(root.location, root.rules, own=self._own, stretch=stretch)
-        while portion := await asyncio.to_thread(portion_of, found):
+        async for portion in portions(root, own=self._own, stretch=stretch):
             await scan.take(portion)
         if reading:
             reading.offset = scan.looked_at
-        files, empty = scan.gone()
-        if files or empty:
-            await self._linker.delete(files, empty)
-            self._tally.deleted += len(files)
-        return Scanned(left_out=scan.left_out, busy=scan.busy)
+        gone = scan.view.gone(scan.known)
+        await self._check_deletions(root, stretch, gone, scan)
+        empty = scan.empty_folders(gone)
+        if gone or empty:
+            await self._linker.delete([scan.known[path].ref for path in gone], empty)
+            self._tally.deleted += len(gone)
+        return Scanned(left_out=scan.view.left_out, busy=scan.busy)
+
+    async def _check_deletions(self, root: Root, stretch: Stretch, gone: Sequence[str], scan: _Scan) -> None:
+        """Decides over the whole root, of which this may have been a stretch."""
+        if self._allow_deletes or self._deletable.issuperset(gone):
+            return
+        known, view = scan.known, scan.view
+        if stretch != WHOLE:
+            known, view = await known_files(self._lifecycle.store, root), View()
+            began = scan.reading.run.started_at if scan.reading else None
+            if began:  # without what other stretches of the same run have added
+                known = {path: each for path, each in known.items() if not each.detected or each.detected < began}
+            async for portion in portions(root, own=self._own):
+                view.add(portion)
+        if refusal := await asyncio.to_thread(view.refusal, root, known):
+            raise refusal
+        self._deletable |= set(view.gone(known))
+
+
+def _shape(path: str, size: int | None) -> tuple[str, int]:
+    return path.rpartition("/")[2], size or 0
 
 
 async def known_files(store: Store, root: Root, stretch: Stretch = WHOLE) -> dict[str, Known]:
@@ -230,7 +316,7 @@ async def known_files(store: Store, root: Root, stretch: Stretch = WHOLE) -> dic
     known: dict[str, Known] = {}
     within = {"root": root.name, "since": stretch.since, "until": stretch.until}
     async for rows in paged(store, "files", limit=_PAGE, **within):
-        for uuid, path, state, size, modified, digest, error_type, reason in rows:
+        for uuid, path, state, size, modified, digest, error_type, reason, detected in rows:
             known[path] = Known(
                 ref=Ref(label="File", uuid=uuid),
                 state=state,
@@ -239,6 +325,7 @@ async def known_files(store: Store, root: Root, stretch: Stretch = WHOLE) -> dic
                 hash=digest,
                 error_type=error_type,
                 reason=reason,
+                detected=detected,
             )
     return known
 
@@ -248,8 +335,22 @@ def folder_of(path: str) -> str:
     return str(PurePosixPath(path).parent)
 
 
-def portion_of(found: Iterator[Found | LeftOut]) -> list[Found | LeftOut]:
-    """The next of them; of a root that vanishes under the walk nothing is taken for gone."""
+async def portions(
+    root: Root, *, own: Path | None, stretch: Stretch = WHOLE
+) -> AsyncIterator[Sequence[Found | LeftOut]]:
+    """What is in a root. RootMissing where it is missing, or is not the same folder at the end as at the beginning."""
+    before = await asyncio.to_thread(lambda: root.identity)
+    found = walk(root.location, root.rules, own=own, stretch=stretch)
+    while portion := await asyncio.to_thread(_portion_of, found):
+        for each in portion:
+            if isinstance(each, LeftOut) and each.folder and not each.path:
+                raise root.missing(each.reason.rpartition(": ")[2])
+        yield portion
+    if not await asyncio.to_thread(lambda: root.exists and root.identity == before):
+        raise root.missing()
+
+
+def _portion_of(found: Iterator[Found | LeftOut]) -> list[Found | LeftOut]:
     portion: list[Found | LeftOut] = []
     try:
         portion.extend(islice(found, _PORTION))

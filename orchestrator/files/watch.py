@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 from orchestrator.files.roots import Root
@@ -14,12 +15,39 @@ _FIRST_LOOK = 500
 
 
 async def changes(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Event) -> AsyncIterator[list[Root]]:
-    """The roots in which something changed that is followed; at first all of them. Ends when told to stop."""
+    """The roots in which something changed that is followed; at first all of them. Ends when told to stop.
+
+    A root that vanishes, comes back or is mounted has changed too. No event tells of that, so it is looked for.
+    """
+    there: dict[str, object] = {}
+    while not stop.is_set():
+        before, there = there, await asyncio.to_thread(_identities, roots)
+        # What changed before the watch began raised no event.
+        changed = [root for root in roots if not before or before[root.name] != there[root.name]]
+        watched = [root for root in roots if there[root.name]]
+        with suppress(FileNotFoundError):  # a root that vanished just now
+            async with aclosing(_events(watched, own=own, stop=stop)) as events:
+                async for touched in events:
+                    changed += [root for root in watched if any(_concerns(root, place, own) for place in touched)]
+                    if changed:
+                        yield list(dict.fromkeys(changed))
+                    changed = []
+                    if await asyncio.to_thread(_identities, roots) != there:
+                        break
+
+
+async def _events(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Event) -> AsyncIterator[list[Path]]:
+    """Where something changed, in bursts; an empty list where nothing did for a while."""
     from watchfiles import Change, awatch
 
     def concerns(_: Change, place: str) -> bool:
         return any(_concerns(root, Path(place), own) for root in roots)
 
+    while not roots and not stop.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FIRST_LOOK / 1000):
+                await stop.wait()
+        yield []
     events = awatch(
         *(root.location for root in roots),
         watch_filter=concerns,
@@ -29,14 +57,14 @@ async def changes(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Even
         rust_timeout=_FIRST_LOOK,
         yield_on_timeout=True,
     )
-    watching = False
-    async for some in events:
-        touched = [Path(place) for _, place in some]
-        # What changed before the watch began raised no event.
-        changed = [root for root in roots if not watching or any(_concerns(root, place, own) for place in touched)]
-        watching = True
-        if changed:
-            yield changed
+    async with aclosing(events):
+        async for some in events:
+            yield [Path(place) for _, place in some]
+
+
+def _identities(roots: Sequence[Root]) -> dict[str, object]:
+    """Empty where a root is missing."""
+    return {root.name: (root.identity,) if root.exists else () for root in roots}
 
 
 def _concerns(root: Root, place: Path, own: Path | None) -> bool:

@@ -30,6 +30,7 @@ from orchestrator.runs.records import (
     read_runs,
     run_uuid,
 )
+from orchestrator.runs.sources import SourceLost
 from orchestrator.states import AT_REST, ErrorClass, ErrorType, State
 
 CANCELLED = "its run was cancelled before it was read"
@@ -75,9 +76,15 @@ async def watermark_of(store: Store, source: str) -> Run | None:
     return max(moved, key=lambda run: run.watermark_after, default=None)  # type: ignore[arg-type, return-value]
 
 
-async def move_on(lifecycle: Lifecycle, run: Run, is_done: Callable[[Run], Awaitable[bool]] | None = None) -> bool:
+async def move_on(
+    lifecycle: Lifecycle,
+    run: Run,
+    is_done: Callable[[Run], Awaitable[bool]] | None = None,
+    obstacle: Callable[[Run], Awaitable[SourceLost | None]] | None = None,
+) -> bool:
     """Where nothing waits any more that it could still bring something to: have the run consolidated if it is read to
-    its end, or let it fail. Whether it was moved. `is_done` tells of what it has read, where that is not known.
+    its end, or let it fail. Whether it was moved. `is_done` tells of what it has read, where that is not known, and
+    `obstacle` why some of it cannot be read.
     """
     if run.state is not State.PENDING:
         return False
@@ -89,22 +96,28 @@ async def move_on(lifecycle: Lifecycle, run: Run, is_done: Callable[[Run], Await
     if unread and not failed:
         reason: dict[str, Value] = {"_errorMessage": f"{_partitions(len(unread))} of it stayed cancelled"}
         move = transition(run.ref, expected=State.PENDING, to=State.SKIP, properties=reason)
-    elif not failed:
-        move = transition(run.ref, expected=State.PENDING, through=_TO_CONSOLIDATE, to=State.PARSED)
-    else:
+    elif failed:
         reasons = "; ".join(f"{each.key}: {each.reason}" for each in failed[:3])
-        move = transition(
-            run.ref,
-            expected=State.PENDING,
-            through=_TO_CONSOLIDATE,
-            to=State.ERROR,
-            properties={
-                "_errorType": ErrorType.PARSE.value,
-                "_errorClass": ErrorClass.PERMANENT.value,
-                "_errorMessage": f"{_partitions(len(failed))} could not be read: {reasons}",
-            },
-        )
+        move = _failure(run, f"{_partitions(len(failed))} could not be read: {reasons}")
+    elif obstacle and (lost := await obstacle(run)):
+        move = _failure(run, lost.message)
+    else:
+        move = transition(run.ref, expected=State.PENDING, through=_TO_CONSOLIDATE, to=State.PARSED)
     return not await lifecycle.move_what_is_still_so([move])
+
+
+def _failure(run: Run, reason: str) -> Transition:
+    return transition(
+        run.ref,
+        expected=State.PENDING,
+        through=_TO_CONSOLIDATE,
+        to=State.ERROR,
+        properties={
+            "_errorType": ErrorType.PARSE.value,
+            "_errorClass": ErrorClass.PERMANENT.value,
+            "_errorMessage": reason,
+        },
+    )
 
 
 async def cancel(lifecycle: Lifecycle, run: Run) -> int:

@@ -4,6 +4,7 @@ Both are claimed under a lease like any other work: so each happens once at a ti
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,9 +14,10 @@ from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.moves import step_forward, transition
 from orchestrator.runs.course import leave_unread, watermark_of
-from orchestrator.runs.records import PARTITION, RUN, Partition, Run, read_partitions
+from orchestrator.runs.records import PARTITION, RUN, Partition, Run, RunPlan, read_partitions
+from orchestrator.runs.sources import SourceLost
 from orchestrator.states import AT_REST, LINK, PARSE, State, stage_of
-from orchestrator.worker import Failure, Outcome, Pause
+from orchestrator.worker import Failure, Outcome, Pause, Step, Worker
 
 _TO_READY = (State.PARSED, State.LINKING, State.LINKED, State.EMBEDDING, State.READY)
 _LEFT_TO_OTHERS = 3.0
@@ -89,6 +91,40 @@ class RunReader(Protocol):
         ...
 
 
+class Reader(RunReader, Protocol):
+    """One kind of source: how it is read, the steps that its nodes take, and when they are at rest."""
+
+    async def steps(self, worker: Worker, stack: AsyncExitStack, processes: int) -> Sequence[Step]: ...
+
+    async def plans(self) -> Sequence[RunPlan]:
+        """What is to be read, for each source that was asked for."""
+        ...
+
+    async def is_at_rest(self) -> bool:
+        """Whether nothing is left to do but what waits for a source that is missing."""
+        ...
+
+    async def is_done_for(self, run: Run) -> bool:
+        """Whether all that the run has read is at rest, whatever else is under way."""
+        ...
+
+    async def obstacle(self, run: Run) -> SourceLost | None:
+        """Why something that the run has found cannot be read: its source is missing."""
+        ...
+
+    async def left(self) -> SourceLost | None:
+        """What waits for sources that are missing, if anything does."""
+        ...
+
+    async def settle(self) -> None: ...
+
+    async def keep(self) -> None:
+        """In the background while the job runs."""
+        ...
+
+    async def close(self) -> None: ...
+
+
 class ReadPartitions:
     stage = PARSE
     labels: Sequence[str] = (PARTITION,)
@@ -100,6 +136,8 @@ class ReadPartitions:
         self._lifecycle = lifecycle
         self._readers = readers
         self.may_begin = True
+        self.lost: dict[str, SourceLost] = {}
+        """Why runs failed whose source is missing or mostly gone, by the run's uuid."""
 
     @property
     def away(self) -> Sequence[str]:
@@ -132,6 +170,8 @@ class ReadPartitions:
         except (Pause, CannotGoOn, TransientStoreError):
             raise
         except GraphmillError as error:
+            if isinstance(error, SourceLost):
+                self.lost[run.uuid] = error
             return Failure(node=node, message=error.message, permanent=not error.transient)
         return Result(node=node, path=_TO_READY, properties={"nextOffset": reading.offset})
 

@@ -1,11 +1,11 @@
 """Wikis against the graph: which pages have another revision than the one that was read. Asks wikis and dumps."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from graph_stores.model import Ref
 from graph_stores.protocol import Store
-from orchestrator.checking import Check, Example
+from orchestrator.checking import Check, Example, Mend
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.refresh import changed_pages
@@ -16,6 +16,7 @@ class WikiDifferences:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._changed: dict[Ref, tuple[str, str]] | None = None
+        self._emptied: list[Example] = []
 
     @property
     def checks(self) -> Sequence[Check]:
@@ -25,22 +26,41 @@ class WikiDifferences:
                 about="have another revision in their wiki",
                 hint="read them: graphmill expand, or graphmill verify --wikis --repair, then graphmill worker --drain",
                 find=self._find,
-            )
+            ),
+            Check(
+                name="emptied-wiki",
+                about="are wikis that lack most of the articles that were read from them",
+                hint="if the articles are to be deleted: graphmill expand TITLE --allow-deletes",
+                find=self._find_emptied,
+            ),
         ]
 
-    async def mend(self, store: Store, _: Sequence[Example]) -> str:
+    @property
+    def menders(self) -> Mapping[str, Mend]:
+        return {"changed-article": self._mend}
+
+    async def _mend(self, store: Store, _: Sequence[Example]) -> str:
         changed = {ref: digest for ref, (_, digest) in (self._changed or {}).items()}
         await Lifecycle(store=store).mark_changed(changed)
         self._changed = None
         return "sent back to pending, to be read again"
 
     async def _find(self, store: Store) -> AsyncIterator[Example]:
-        if self._changed is None:
-            self._changed = await self._compared(store)
-        for ref, (wiki, digest) in self._changed.items():
+        for ref, (wiki, digest) in (await self._compared(store)).items():
             yield Example(label=ref.label, uuid=ref.uuid, found=f"{wiki}: {digest}")
 
+    async def _find_emptied(self, store: Store) -> AsyncIterator[Example]:
+        await self._compared(store)
+        for each in self._emptied:
+            yield each
+
     async def _compared(self, store: Store) -> dict[Ref, tuple[str, str]]:
+        if self._changed is None:
+            self._emptied.clear()
+            self._changed = await self._differences(store)
+        return self._changed
+
+    async def _differences(self, store: Store) -> dict[Ref, tuple[str, str]]:
         changed: dict[Ref, tuple[str, str]] = {}
         for wiki in (await read_wikis(store)).values():
             pages = await wiki.source.open(self._say, asyncio.sleep, store)
@@ -48,5 +68,10 @@ class WikiDifferences:
                 found = await changed_pages(Lifecycle(store=store), pages, Tally(), is_another_source=wiki.is_moved)
             finally:
                 await pages.close()
-            changed |= {ref: (wiki.name, digest) for ref, digest in found.pages.items()}
+            kept: Mapping[Ref, str] = {}
+            if refusal := found.refusal(wiki):
+                kept = found.gone
+                ref = wiki.ref(store.project)
+                self._emptied.append(Example(label=ref.label, uuid=ref.uuid, found=refusal.message))
+            changed |= {ref: (wiki.name, digest) for ref, digest in found.pages.items() if ref not in kept}
         return changed

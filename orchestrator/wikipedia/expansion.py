@@ -3,13 +3,11 @@
 Owns the course of an expansion: whether it goes on or begins anew, what is looked at again, when a level is read.
 """
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from socket import gethostname
 
 from graph_stores.errors import Misuse
 from graph_stores.model import Fence, Ref, Update
@@ -18,23 +16,24 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
 from orchestrator.paging import paged, portions
 from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
+from orchestrator.runs.sources import ALLOWED, SourceLost
 from orchestrator.runs.steps import CannotGoOn, Reading, Stopped
 from orchestrator.settle import settle_articles
 from orchestrator.states import State
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.link import LinkArticles
 from orchestrator.wikipedia.order import Order, part_of
-from orchestrator.wikipedia.outages import OUTAGE_PAUSE, answered
+from orchestrator.wikipedia.outages import answered
+from orchestrator.wikipedia.page_sources import PageSources, dump_lost
 from orchestrator.wikipedia.parse import ParseArticles, awake, marks_of_absence, new_article
 from orchestrator.wikipedia.refresh import changed_pages
 from orchestrator.wikipedia.tidy import tidy
 from orchestrator.wikipedia.titles import is_stub
 from orchestrator.wikipedia.walk import Reach, Walk
 from orchestrator.wikipedia.wikis import KIND, Crawl, PageSource, SourceKind, Wiki, crawl_of, read_wikis
-from orchestrator.worker import Pause, Step, Worker, looks, through_outages
+from orchestrator.worker import Step, Worker, looks, through_outages
 from pipelines.pool import Pool
-from pipelines.wikipedia.asking import ContactMissing
-from pipelines.wikipedia.dump import DumpMissing
+from pipelines.wikipedia.dump_errors import DumpUnreadable
 from pipelines.wikipedia.making import Made, Task, make
 from pipelines.wikipedia.model import Absent, Page, Pages, Site, Span, WikiUnavailable
 
@@ -61,44 +60,41 @@ class Expansion:
     away: Sequence[str] = ()
 
     def __init__(self, lifecycle: Lifecycle, order: Order | None, tally: Tally, say: Callable[[str], None]) -> None:
-        self.contact: str | None = None
+        self.allow_deletes = False
         self.is_read = True  # whether there is, or may come, somebody who parses and links what is found
         self._lifecycle = lifecycle
         self._store = lifecycle.store
         self._order = order
         self._tally = tally
         self._say = say
-        self._pages: dict[str, Pages] = {}
+        self.sources = PageSources(self._store, say, self._nap)
         self._reached: dict[str, Reach] = {}
-        self._opening = asyncio.Lock()
 
     async def steps(self, worker: Worker, stack: contextlib.AsyncExitStack, processes: int) -> Sequence[Step]:
         self._worker = worker
-        stack.push_async_callback(self._close)
+        stack.push_async_callback(self.sources.close)
         if self._order:
             self._order = replace(self._order, source=await self._source(self._order))
-            pages = await self._opened(self._order.source)
-            self._pages[pages.site.wiki] = pages
+            pages = await self.sources.open(self._order.source)
             known = (await read_wikis(self._store)).get(pages.site.wiki)
             together = known.source.together_with(self._order.source) if known else self._order.source
             if together != self._order.source:
-                await pages.close()
                 self._order = replace(self._order, source=together)
-                self._pages[pages.site.wiki] = pages = await self._opened(together)
+                pages = await self.sources.open(together)
             self._site = pages.site
         pool: Pool[Task, Made] = Pool(make, processes=processes, seconds=_PARSE_SECONDS)
         await pool.start()
         stack.push_async_callback(pool.close)
         return [
-            ParseArticles(self._store, pool, self._tally, self._pages_of),
-            LinkArticles(self._store, self._tally, self._pages_of),
+            ParseArticles(self._store, pool, self._tally, self.sources),
+            LinkArticles(self._store, self._tally, self.sources.for_step),
         ]
 
     async def plans(self) -> list[RunPlan]:
         """What the order asks for, written down with the wiki, so that any process can go on with it."""
         if self._order is None:
             return []
-        order, pages = self._order, self._pages[self._site.wiki]
+        order, pages = self._order, await self.sources.of(self._site.wiki)
         seeds = await answered(lambda: self._seeds(order, pages), self._say)
         crawl = Crawl(seeds=tuple(seeds), depth=order.depth, budget=order.budget, whole=order.whole)
         async with self._alone():
@@ -116,6 +112,7 @@ class Expansion:
                     "source": order.source.kind.value,
                     "location": list(order.source.location),
                     "keep_stubs": order.keep_stubs,
+                    **({ALLOWED: True} if self.allow_deletes else {}),
                 },
                 parts=parts,
                 first=first,
@@ -126,15 +123,21 @@ class Expansion:
 
     async def read(self, reading: Reading) -> None:
         """Read everything that a part of a run asks for."""
+        try:
+            await self._read(reading)
+        except DumpUnreadable as error:
+            raise dump_lost(_name_of(reading.run), error) from error
+
+    async def _read(self, reading: Reading) -> None:
         if reading.partition.kind is PartitionKind.RANGE:
-            await self._read_span(reading, await self._pages_of(_name_of(reading.run)))
+            await self._read_span(reading, await self.sources.of(_name_of(reading.run)))
             return
         async with self._alone():
             wiki, pages = await self._wiki_of(reading.run)
             if wiki.is_stale:
                 wiki = await self._refresh(wiki, pages, reading.run)
             if reading.partition.kind is not PartitionKind.CHANGES:
-                await self._read_through(reading=reading)
+                await self._read_through(wiki.name, reading=reading)
                 reach = await self._crawl(wiki, pages, reading, crawl_of(reading.run.options["crawl"]))
                 if reach:
                     self._reached[reading.run.uuid] = reach
@@ -144,7 +147,7 @@ class Expansion:
         crawl = crawl_of(run.options["crawl"])
         async with self._alone():
             wiki, pages = await self._wiki_of(run)
-            await self._read_through()
+            await self._read_through(wiki.name)
             if crawl.whole and crawl.budget is None:
                 await self._look_behind_links(pages, run, _LOOKED_AT[wiki.source.kind])
             known = {crawl: self._reached[run.uuid]} if run.uuid in self._reached else {}
@@ -158,11 +161,31 @@ class Expansion:
     async def is_at_rest(self) -> bool:
         await settle_articles(self._lifecycle)
         (left,) = (await self._store.ask("unfinished-articles")).rows[0]
+        if left and self.sources.lost:
+            (left,) = (await self._store.ask("unfinished-articles-near", {"wikis": sorted(self.sources.lost)})).rows[0]
         return not left
 
     async def is_done_for(self, run: Run) -> bool:
         """One crawl tells where another one leads: they come to rest together."""
         return False
+
+    async def obstacle(self, run: Run) -> SourceLost | None:
+        return await self._waiting_for(_name_of(run))
+
+    async def left(self) -> SourceLost | None:
+        for wiki in self.sources.lost:
+            if left := await self._waiting_for(wiki):
+                return left
+        return None
+
+    async def _waiting_for(self, wiki: str) -> SourceLost | None:
+        """Why articles of the wiki are not read, where they wait for its dump."""
+        lost = self.sources.lost.get(wiki)
+        return lost if lost and await self._unread(wiki) else None
+
+    async def _unread(self, wiki: str) -> int:
+        (left,) = (await self._store.ask("expanding", {"wiki": wiki})).rows[0]
+        return int(left)
 
     async def settle(self) -> None:
         await settle_articles(self._lifecycle)
@@ -179,7 +202,7 @@ class Expansion:
     async def _wiki_of(self, run: Run) -> tuple[Wiki, Pages]:
         """Asked while alone: what is written back must not be older than what another job has asked for meanwhile."""
         name = _name_of(run)
-        return (await read_wikis(self._store))[name], await self._pages_of(name)
+        return (await read_wikis(self._store))[name], await self.sources.of(name)
 
     async def _seeds(self, order: Order, pages: Pages) -> list[str]:
         """The titles to begin with, as the wiki writes them. One that does not exist is told at once."""
@@ -233,6 +256,8 @@ class Expansion:
         changes = await answered(
             lambda: changed_pages(self._lifecycle, pages, self._tally, is_another_source=wiki.is_moved), self._say
         )
+        if not run.options.get(ALLOWED) and (refusal := changes.refusal(wiki, run.options)):
+            raise refusal
         if changes.elsewhere:
             self._say(f"{changes.elsewhere:,} titles of the graph are not in this source, and stay as they are")
         if changes.pages:
@@ -261,7 +286,7 @@ class Expansion:
         async for place, titles in pages.titles_in(span, after=max(span.after, reading.offset)):
             await self._admit(pages.site, titles, depth=0, seeds=False, run=reading.run)
             await reading.move_to(place)
-            await self._read_through(leaving=_MOST_WAITING)
+            await self._read_through(pages.site.wiki, leaving=_MOST_WAITING)
 
     async def _first_of_all(self, walk: Walk, pages: Pages, budget: int) -> None:
         reach = Reach()
@@ -276,7 +301,7 @@ class Expansion:
         for some in portions(titles, _PAGE):
             await reading.may_go_on()
             await self._admit(site, some, depth=depth, seeds=are_seeds and depth == 0, run=reading.run)
-        await self._read_through(reading=reading)
+        await self._read_through(site.wiki, reading=reading)
         if depth + 1 > reading.offset:
             await reading.move_to(depth + 1)
 
@@ -295,13 +320,15 @@ class Expansion:
             await self._lifecycle.move_what_is_still_so([awake(ref, depth) for ref in stubs])
         self._worker.wake()
 
-    async def _read_through(self, *, leaving: int = 0, reading: Reading | None = None) -> None:
+    async def _read_through(self, wiki: str, *, leaving: int = 0, reading: Reading | None = None) -> None:
         """Wait until every article that is to be read is read and linked, whoever does it."""
         seen, noted = None, time.monotonic()
         async for _ in looks(_SHORTEST_LOOK, _LONGEST_LOOK):
-            (left,) = (await through_outages(lambda: self._store.ask("expanding"), self._say)).rows[0]
+            left = await through_outages(partial(self._unread, wiki), self._say)
             if left <= leaving:
                 return
+            if wiki in self.sources.lost:
+                raise self.sources.lost[wiki]
             if self._worker.is_stopping:  # nobody here reads any more
                 raise Stopped
             if not self.is_read:
@@ -320,7 +347,7 @@ class Expansion:
         Again, where one does exist after all: it may link to others.
         """
         while await self._look_behind(pages, run, at_once):
-            await self._read_through()
+            await self._read_through(pages.site.wiki)
 
     async def _look_behind(self, pages: Pages, run: Run, at_once: int) -> bool:
         """Whether there was anything to read."""
@@ -343,44 +370,16 @@ class Expansion:
             found = found or bool(there)
         return found
 
-    async def _pages_of(self, wiki: str) -> Pages:
-        """The pages of a wiki that the project knows, opened when they are first needed."""
-        async with self._opening:
-            if wiki not in self._pages:
-                known = (await read_wikis(self._store)).get(wiki)
-                if known is None:
-                    raise Misuse(f"the project knows no wiki {wiki!r}", hint="expand from it first: graphmill expand")
-                source = replace(known.source, contact=known.source.contact or self.contact)
-                try:
-                    self._pages[wiki] = await source.open(self._say, self._nap, self._store)
-                except ContactMissing as error:
-                    raise CannotGoOn(error.message, hint=error.hint) from error
-                except DumpMissing as error:
-                    raise Pause(f"{error.message} on {gethostname()}", seconds=OUTAGE_PAUSE) from error
-                except WikiUnavailable as error:
-                    raise Pause(error.message, seconds=error.retry_after or OUTAGE_PAUSE) from error
-        return self._pages[wiki]
-
     async def _source(self, order: Order) -> PageSource:
         known = list((await read_wikis(self._store)).values())
         if order.is_named or len(known) != 1:
             return order.source
         return replace(known[0].source, contact=order.source.contact or known[0].source.contact)
 
-    async def _opened(self, source: PageSource) -> Pages:
-        try:
-            return await source.open(self._say, self._nap, self._store)
-        except WikiUnavailable as error:
-            raise WikiUnavailable(error.message, hint="give the command again when it answers") from error
-
     async def _nap(self, seconds: float) -> None:
         """Whoever stops the job does not wait for the wiki."""
         if await self._worker.is_stopped_within(seconds):
             raise WikiUnavailable("the job was stopped while it waited for the wiki")
-
-    async def _close(self) -> None:
-        for pages in self._pages.values():
-            await pages.close()
 
 
 def _name_of(run: Run) -> str:

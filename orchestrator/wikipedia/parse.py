@@ -8,7 +8,7 @@ import asyncio
 import json
 import pickle
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import count
 from urllib.parse import quote
@@ -21,9 +21,11 @@ from orchestrator.removal import removal_of_texts, rows_of
 from orchestrator.states import PARSE, ErrorClass, State
 from orchestrator.tally import Tally
 from orchestrator.texts import parsed_again
+from orchestrator.wikipedia.page_sources import PageSources
 from orchestrator.wikipedia.titles import BEYOND_DEPTH, NO_SUCH_PAGE
 from orchestrator.worker import Failure, Outcome, Pause
 from pipelines.pool import Pool, ProcessDied, TookTooLong
+from pipelines.wikipedia.dump_errors import DumpUnreadable
 from pipelines.wikipedia.identity import article_uuid, category_uuid, section_uuid
 from pipelines.wikipedia.making import Made, Piece, Task
 from pipelines.wikipedia.model import (
@@ -42,6 +44,8 @@ from pipelines.wikipedia.wikitext import CannotParse
 # Pages at the end of a redirect, which were sent along with it: not asked for again when their turn comes.
 _MOST_AHEAD = 500
 _PAUSE = 5.0
+_LOOK_AGAIN = 0.5
+_REVISION = "revision "
 OF_A_PAGE = ("pageId", "revisionId", "revisionTimestamp", "word_count", "category", "redirects", "_links", "_sections")
 # Who has none of these has nothing of a page.
 _SIGNS_OF_A_PAGE = ("word_count", "category", "_sections")
@@ -55,13 +59,11 @@ class ParseArticles:
     runners = 2
     needs: Sequence[str] | None = ("wiki", "title", "expansion_depth", "_seed", "_redirect", *_SIGNS_OF_A_PAGE)
 
-    def __init__(
-        self, store: Store, pool: Pool[Task, Made], tally: Tally, pages_of: Callable[[str], Awaitable[Pages]]
-    ) -> None:
+    def __init__(self, store: Store, pool: Pool[Task, Made], tally: Tally, sources: PageSources) -> None:
         self._store = store
         self._pool = pool
         self._tally = tally
-        self._pages_of = pages_of
+        self._sources = sources
         self._ahead: OrderedDict[str, Found] = OrderedDict()
         self._sites: dict[str, bytes] = {}
 
@@ -72,8 +74,12 @@ class ParseArticles:
         wiki = nodes[0].properties.get("wiki", "")
         # What is left without an outcome is given back.
         taken = [node for node in nodes if node.properties.get("wiki", "") == wiki]
-        pages = await self._pages_of(wiki)
-        found = await self._by_halves(pages, taken)
+        pages = await self._sources.for_step(wiki)
+        try:
+            found = await self._by_halves(pages, taken)
+        except DumpUnreadable as error:
+            await self._sources.drop(wiki)
+            raise Pause(error.message, seconds=_LOOK_AGAIN) from error
         self._tally.read += len(taken)
         return await asyncio.gather(*(self._outcome(pages.site, node, found[node.uuid]) for node in taken))
 
@@ -274,10 +280,14 @@ def marks_of_absence(absent: Absent) -> dict[str, Value]:
 def hash_of(found: Found) -> str:
     """What changes when the page does."""
     if isinstance(found, Page):
-        return f"revision {found.revision_id} of {found.timestamp.isoformat()}"
+        return f"{_REVISION}{found.revision_id} of {found.timestamp.isoformat()}"
     if isinstance(found, Redirect):
         return f"redirect {found.target}"
     return found.absence.value
+
+
+def is_hash_of_page(digest: str) -> bool:
+    return digest.startswith(_REVISION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ reading is done by one thread, which decompresses and parses; what it needs from
 
 import asyncio
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,7 +20,7 @@ from threading import Event
 from typing import TypeVar
 
 from graph_stores.errors import Misuse
-from pipelines.wikipedia.dump_errors import IndexWrong
+from pipelines.wikipedia.dump_errors import IndexWrong, unreadable
 from pipelines.wikipedia.dump_file import DumpFile
 from pipelines.wikipedia.dump_index import DumpIndex, Row
 from pipelines.wikipedia.dump_page import Entry, Kind, entry_of, shown
@@ -176,6 +177,8 @@ class DumpPages:
         except asyncio.CancelledError:
             watch.stop.set()
             raise
+        except (OSError, sqlite3.OperationalError) as error:  # its disk is gone
+            raise unreadable(self._files[0].path if self._files else Path(), error) from error
 
     def _open_file(self, path: Path, watch: Watch) -> None:
         # Kept by the thread that opens it: one that nobody waits for any more is still closed.

@@ -46,7 +46,8 @@ def not_a_dump(path: Path, what: str) -> NotADump:
     )
 
 
-def unreadable(path: Path, error: OSError) -> DumpUnreadable:
+def unreadable(path: Path, error: Exception) -> DumpUnreadable:
     return DumpUnreadable(
-        f"{path} cannot be read: {error.strerror or error}", hint="check that it is there, and its permissions"
+        f"{path} cannot be read: {getattr(error, 'strerror', None) or error}",
+        hint="check that it is there, and its permissions",
     )

@@ -181,7 +181,8 @@ class Mill:
         lifecycle = Lifecycle(store=self.store)
         linker = LinkFiles(lifecycle, "a test", Tally())
         for root in (await read_roots(self.store)).values():
-            await Scanner(lifecycle, linker, Tally(), own=None).scan(root)
+            if root.exists:
+                await Scanner(lifecycle, linker, Tally(), own=None).scan(root)
         await linker.close()
 
     def job(self, embedder: EmbedderChoice = WORD_LLAMA, *, stages: int = 3, **plan: Any) -> Job:

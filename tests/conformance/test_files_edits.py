@@ -8,7 +8,6 @@ from graph_stores.protocol import Store
 from orchestrator.embed import TOO_SHORT
 from orchestrator.files.forget import forget
 from orchestrator.files.roots import RootMissing, Source
-from orchestrator.lifecycle import Lifecycle
 from tests.conformance.conftest import wipe
 from tests.conformance.folders import LETTERS, NONE, Folder, Mill, Models, quicken
 from tests.conformance.pictures import differences, picture
@@ -248,7 +247,7 @@ async def test_a_root_that_is_gone_is_no_order_to_delete(mill: Mill, store: Stor
 
 
 @HERE
-async def test_what_waits_in_a_root_that_is_gone_is_an_error_and_loses_nothing(
+async def test_what_waits_in_a_root_that_is_gone_waits_on_and_loses_nothing(
     mill: Mill, store: Store, folder: Folder, tmp_path: Path
 ) -> None:
     await mill.run()
@@ -257,12 +256,14 @@ async def test_what_waits_in_a_root_that_is_gone_is_an_error_and_loses_nothing(
     away = folder.place.rename(tmp_path / "unmounted")
     other = Folder(tmp_path / "other")
     other.write("o.md", "# Other\n")
-    await Mill(store=store, roots=[other]).run()
+    beside = Mill(store=store, roots=[other])
+    report = await beside.run()
+    assert [run.outcome for run in report.runs] == ["completed"] and report.lost is None
+    assert any(f"1 file of notes waits for {folder.place}" in line for line in beside.said)
     found = await picture(store)
-    assert found.states("File") == {"guide.md": "error", "notes.md": "ready", "o.md": "ready"}
+    assert found.states("File") == {"guide.md": "pending", "notes.md": "ready", "o.md": "ready"}
     assert set(found.states("MarkdownSection")) == {"Guide", "Install", "Use", "Notes", "Other"}
     away.rename(folder.place)
-    await Lifecycle(store=store).retry_errors()
     mill.roots = [folder, other]
     await mill.run()
     await assert_equal_to_a_rebuild(mill)

@@ -19,7 +19,7 @@ from orchestrator.tally import Tally
 from orchestrator.worker import Worker
 from orchestrator.workers import registered
 from pipelines.files.content import LARGEST_PACKED
-from pipelines.files.making import make
+from pipelines.files.making import Made, Task, make
 from tests.conformance.conftest import wipe
 from tests.conformance.examples import HOUR, eventually, file, node, read, write
 from tests.conformance.folders import Folder, InProcess, Mill, Models, quicken
@@ -175,17 +175,68 @@ async def test_that_a_file_is_not_where_another_machine_has_it_does_not_mean_tha
     assert (await files_of(store, "notes"))[0].retry_count == 0
 
 
-@HERE
-async def test_that_a_root_of_this_machine_is_gone_is_an_error(store: Store, folder: Folder) -> None:
+@HERE_AND_ON_A_SERVER
+@pytest.mark.parametrize("leaves_empty", [False, True])
+async def test_files_wait_without_a_try_while_their_root_is_missing_or_not_mounted(
+    store: Store, folder: Folder, tmp_path: Path, *, leaves_empty: bool
+) -> None:
     await discover(store, folder)
-    shutil.rmtree(folder.place)
+    away = folder.place.rename(tmp_path / "away")
+    if leaves_empty:
+        folder.place.mkdir()
+    said: list[str] = []
 
-    async def all_failed() -> bool:
-        return set((await states_in(store, "notes")).values()) == {"error"}
+    async def is_told() -> bool:
+        return bool(said)
+
+    async with parsing(store, said) as worker:
+        await eventually(is_told)
+        await eventually(lambda: _idle(worker))
+    waiting = await files_of(store, "notes")
+    assert {(row.state, row.retry_count, row.lease, row.not_before) for row in waiting} == {("pending", 0, None, None)}
+    assert said == [f"5 files of notes wait for {folder.place}, which is missing, empty or not mounted"]
+
+    if leaves_empty:
+        folder.place.rmdir()
+    away.rename(folder.place)
+
+    async def all_parsed() -> bool:
+        return set((await states_in(store, "notes")).values()) == {"parsed"}
 
     async with parsing(store):
-        await eventually(all_failed)
-    assert "its root is gone" in ((await files_of(store, "notes"))[0].error_message or "")
+        await eventually(all_parsed)
+
+
+@HERE
+async def test_a_root_that_vanishes_while_its_files_are_read_costs_them_nothing(
+    store: Store, folder: Folder, tmp_path: Path
+) -> None:
+    await discover(store, folder)
+
+    class Vanishing(InProcess[Task, Made]):
+        async def run(self, task: Task) -> Made:
+            if folder.place.exists():
+                folder.place.rename(tmp_path / "away")
+            return await super().run(task)
+
+    lifecycle = Lifecycle(store=store)
+    step = ParseFiles(store, Vanishing(make), Tally())  # type: ignore[arg-type]
+    nodes = await lifecycle.claim(PARSE, labels=["File"], limit=10, owner="parser", seconds=HOUR)
+    assert len(nodes) == 5
+    assert await step.work(nodes) == []
+    assert step.away == ["notes"]
+
+
+@HERE
+async def test_a_file_that_is_gone_from_a_root_that_is_there_is_gone(store: Store, folder: Folder) -> None:
+    await discover(store, folder)
+    folder.delete("guide.md")
+
+    async def all_parsed() -> bool:
+        return set((await states_in(store, "notes")).values()) == {"parsed"}
+
+    async with parsing(store):
+        await eventually(all_parsed)
 
 
 @HERE

@@ -202,8 +202,8 @@ async def edited(
     for edits, stages in turns:
         for which, edit in edits:
             edit(folders[which])
-        await mill.job(stages=stages).run()
-    await mill.run()
+        await mill.job(stages=stages, allow_deletes=True).run()
+    await mill.run(allow_deletes=True)
     found = await picture(store)
     await wipe(store)
     await mill.run()
