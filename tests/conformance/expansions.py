@@ -92,11 +92,13 @@ class Crawler:
         depth: int = 0,
         budget: int | None = None,
         embedder: EmbedderChoice = NONE,
+        allow_deletes: bool = False,
         **order: Any,
     ) -> Report:
         source = PageSource(kind=SourceKind.DUMP, location=(str(self.dump),))
         wanted = Order(source=source, titles=list(seeds), depth=depth, budget=budget, **order)
-        return await Job(self.store, Plan(expansion=wanted, embedder=embedder), say=self.said.append).run()
+        plan = Plan(expansion=wanted, embedder=embedder, allow_deletes=allow_deletes)
+        return await Job(self.store, plan, say=self.said.append).run()
 
     async def picture(self) -> Picture:
         return comparable(await picture(self.store))

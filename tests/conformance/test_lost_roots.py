@@ -1,0 +1,377 @@
+"""Folders that vanish, are unmounted or lose most of their files: the run fails, nothing is deleted, and it heals."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph_stores.errors import StoreClosed
+from graph_stores.model import Batch, Select
+from graph_stores.protocol import Store
+from orchestrator.files import ingestion, scan
+from orchestrator.files.roots import RootMissing
+from orchestrator.job import Job, Plan, Report
+from orchestrator.lifecycle import Lifecycle
+from orchestrator.runs.course import begin, try_again
+from orchestrator.runs.records import PARTITION, Run, read_runs
+from orchestrator.runs.sources import MassDeletion, is_mass_deletion
+from orchestrator.verifying import Wanted, examine
+from tests.conformance.conftest import wipe
+from tests.conformance.examples import eventually
+from tests.conformance.expansions import bury
+from tests.conformance.folders import NONE, Folder, Mill, quicken
+from tests.conformance.pictures import Picture, differences, picture
+from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER
+from tests.conformance.wrapped import wrapped
+
+FOLDERS = "abcdef"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    quicken(monkeypatch, tmp_path / "cache")
+    monkeypatch.setattr(scan, "_PORTION", 5)
+    monkeypatch.setattr("graph_stores.kuzu.claims._LOOK_AGAIN", 0.1)
+
+
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder is a partition of its own."""
+    monkeypatch.setattr(ingestion, "_WORTH_A_PART", 5)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Folder:
+    """Thirty files in six folders, no two of a size."""
+    folder = Folder(tmp_path / "notes")
+    for number in range(30):
+        folder.write(f"{FOLDERS[number % 6]}/{number:02}.md", f"# Page {number:02}\n\n{'word ' * number}\n")
+    return folder
+
+
+@pytest.fixture
+def mill(store: Store, notes: Folder) -> Mill:
+    return Mill(store=store, roots=[notes])
+
+
+async def latest(store: Store) -> Run:
+    return (await read_runs(store))[0]
+
+
+async def drain(store: Store) -> Report:
+    """What `worker --drain` does, in a process that knows nothing of the job before."""
+    async with asyncio.timeout(60):
+        return await Job(store, Plan(embedder=NONE)).run()
+
+
+async def assert_equal_to_a_rebuild(mill: Mill) -> None:
+    found = await picture(mill.store)
+    await wipe(mill.store)
+    await mill.run(NONE)
+    assert differences(found, await picture(mill.store)) == []
+
+
+def missing(found: Picture, before: Picture) -> list[str]:
+    return [line for line in differences(found, before) if line.startswith("missing")]
+
+
+async def killed(mill: Mill, when: Callable[[Batch], bool], *, stages: int = 3) -> None:
+    """A job whose process dies at the first commit like that; nothing can be put right after it."""
+    dead = False
+
+    async def commit(real: Any, batch: Batch) -> None:
+        nonlocal dead
+        dead = dead or when(batch)
+        if dead:
+            raise StoreClosed("the process was killed")
+        await real(batch)
+
+    dying, _ = wrapped(mill.store, commit=commit)
+    with suppress(StoreClosed):
+        await Mill(store=dying, roots=mill.roots).job(NONE, stages=stages).run()
+    assert dead
+    await bury(mill.store)
+
+
+def finds_the_last(batch: Batch) -> bool:
+    return any(node.label == "File" and node.properties["path"].startswith("f/") for node in batch.nodes)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_the_run_of_a_folder_that_was_moved_away_fails_and_is_finished_once_it_is_back(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    for path in (late := notes.paths)[1:]:
+        notes.at(path).rename(tmp_path / path.replace("/", "-"))
+    await mill.run(NONE)
+    before = await latest(store)
+    for path in late[1:]:
+        (tmp_path / path.replace("/", "-")).rename(notes.at(path))
+    await killed(mill, finds_the_last, stages=0)
+    files = await store.nodes(Select(labels=["File"], limit=100))
+    assert 1 < len(files) < 30, "some were found, and others never seen"
+
+    away = notes.place.rename(tmp_path / "away")
+    report = await drain(store)
+    run = await latest(store)
+    assert (run.outcome, run.watermark_before, run.watermark_after) == ("failed", before.watermark_after, None)
+    assert f"the folder {notes.place} of notes cannot be read" in (run.reason or "")
+    assert isinstance(report.lost, RootMissing) and report.standing.in_error == 0
+    left = await store.nodes(Select(labels=["File"], states=["pending"], limit=100))
+    assert len(left) == len(files) - 1 and {row.retry_count for row in left} == {0}
+
+    again = await drain(store)
+    assert isinstance(again.lost, RootMissing) and f"files of notes wait for {notes.place}" in again.lost.message
+    left = await store.nodes(Select(labels=["File"], states=["pending"], limit=100))
+    assert len(left) == len(files) - 1 and {row.retry_count for row in left} == {0}
+
+    away.rename(notes.place)
+    await try_again(Lifecycle(store=store), run)
+    report = await drain(store)
+    assert report.lost is None
+    mended = await latest(store)
+    assert (mended.uuid, mended.outcome, mended.watermark_after) == (run.uuid, "completed", run.read_at)
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE
+async def test_files_that_were_found_wait_for_their_folder_and_their_run_fails(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    """All of the folder was looked through, and nothing of it was parsed."""
+    await mill.job(NONE, stages=0).run()
+    away = notes.place.rename(tmp_path / "away")
+    await drain(store)
+    run = await latest(store)
+    assert run.outcome == "failed"
+    assert run.reason == f"30 files of notes wait for {notes.place}, which is missing, empty or not mounted"
+    away.rename(notes.place)
+    await try_again(Lifecycle(store=store), run)
+    await drain(store)
+    assert (await latest(store)).outcome == "completed"
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE
+@pytest.mark.parametrize("leaves_empty", [False, True])
+async def test_a_folder_that_vanishes_under_the_walk_deletes_nothing(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path, *, leaves_empty: bool
+) -> None:
+    await mill.run(NONE)
+    before, watermark = await picture(store), (await latest(store)).watermark_after
+    notes.write("a/new.md", "# New\n")
+
+    async def commit(real: Any, batch: Batch) -> None:
+        await real(batch)
+        if any(node.label == "File" for node in batch.nodes) and notes.at("a").exists():
+            notes.place.rename(tmp_path / "away")
+            if leaves_empty:
+                notes.place.mkdir()
+
+    disturbed, _ = wrapped(store, commit=commit)
+    report = await Mill(store=disturbed, roots=[notes]).run(NONE)
+    run = await latest(store)
+    assert (run.outcome, run.watermark_before, run.watermark_after) == ("failed", watermark, None)
+    assert report.lost and f"{notes.place}" in report.lost.message
+    assert missing(await picture(store), before) == []
+    if leaves_empty:
+        notes.place.rmdir()
+    (tmp_path / "away").rename(notes.place)
+    await mill.run(NONE)
+    assert (await latest(store)).outcome == "completed"
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_an_empty_folder_deletes_nothing_however_small_it_was(store: Store, tmp_path: Path) -> None:
+    folder, other = Folder(tmp_path / "notes"), Folder(tmp_path / "other")
+    folder.write("a.md", "# A\n\n[b](b.md)\n")
+    folder.write("b.md", "# B\n")
+    other.write("o.md", "# O\n")
+    mill = Mill(store=store, roots=[folder, other])
+    await mill.run(NONE)
+    before = await picture(store)
+    away = folder.place.rename(tmp_path / "unmounted")
+    folder.place.mkdir()
+    report = await mill.run(NONE)
+    assert {run.source: run.outcome for run in report.runs} == {"files:notes": "failed", "files:other": "completed"}
+    assert isinstance(report.lost, MassDeletion) and "is its disk mounted?" in report.lost.message
+    assert report.tally.deleted == 0 and differences(await picture(store), before) == []
+    folder.place.rmdir()
+    away.rename(folder.place)
+    await mill.run(NONE)
+    assert differences(await picture(store), before) == []
+
+    folder.empty()
+    report = await mill.run(NONE, allow_deletes=True)
+    assert report.lost is None and report.tally.deleted == 2
+    await assert_equal_to_a_rebuild(mill)
+
+
+async def check_the_limit(mill: Mill, notes: Folder) -> None:
+    await mill.run(NONE)
+    watermark = (await latest(mill.store)).watermark_after
+    for path in notes.paths[:20:2]:
+        notes.delete(path)
+    report = await mill.run(NONE)
+    assert (report.lost, report.tally.deleted) == (None, 10), "ten are few, and a third of thirty"
+    before = await picture(mill.store)
+    for path in notes.paths[:11]:
+        notes.delete(path)
+    notes.write("f/new.md", "# New\n")
+    report = await mill.run(NONE)
+    run = await latest(mill.store)
+    assert watermark and run.watermark_before and run.watermark_before > watermark
+    assert (run.outcome, run.watermark_after, report.tally.deleted) == ("failed", None, 0)
+    assert isinstance(report.lost, MassDeletion)
+    assert report.lost.message.startswith(f"11 of the 20 files of notes are gone from {notes.place} (a/")
+    assert report.lost.message.endswith(" and 8 more); nothing was deleted") and report.lost.message in run.reason  # type: ignore[operator]
+    assert report.lost.hint == f"to delete them from the graph: graphmill ingest {notes.place} --allow-deletes"
+    assert missing(await picture(mill.store), before) == []
+
+    report = await mill.run(NONE, allow_deletes=True)
+    assert (report.lost, report.tally.deleted, [run.outcome for run in report.runs]) == (None, 11, ["completed"])
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_more_than_a_third_and_more_than_ten_files_are_deleted_only_with_permission(
+    mill: Mill, notes: Folder
+) -> None:
+    await check_the_limit(mill, notes)
+
+
+@HERE
+@pytest.mark.usefixtures("in_parts")
+async def test_files_are_counted_over_the_whole_folder_whatever_parts_it_is_read_in(mill: Mill, notes: Folder) -> None:
+    await check_the_limit(mill, notes)
+
+
+def test_the_limit_is_a_third_and_ten() -> None:
+    assert not is_mass_deletion(10, 10)
+    assert is_mass_deletion(11, 11)
+    assert not is_mass_deletion(11, 33)
+    assert is_mass_deletion(12, 33)
+
+
+@HERE
+@pytest.mark.parametrize("parts", [False, True])
+async def test_files_that_moved_within_their_folder_are_not_gone(
+    mill: Mill, notes: Folder, request: pytest.FixtureRequest, *, parts: bool
+) -> None:
+    if parts:
+        request.getfixturevalue("in_parts")
+    await mill.run(NONE)
+    for folder in "abcd":
+        notes.at(folder).rename(notes.at(f"moved-{folder}"))
+    report = await mill.run(NONE)
+    assert (report.lost, report.tally.deleted) == (None, 20)
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_run_that_was_allowed_to_delete_is_so_for_whoever_finishes_it(
+    mill: Mill, store: Store, notes: Folder
+) -> None:
+    await mill.run(NONE)
+    for path in notes.paths[:25]:
+        notes.delete(path)
+    job = mill.job(NONE, allow_deletes=True)
+    await job._files.register()
+    [plan] = await job._files.plans()
+    run = await begin(Lifecycle(store=store), plan, owner="a test", say=lambda _: None)
+    report = await drain(store)
+    assert (report.tally.deleted, (await latest(store)).uuid, (await latest(store)).outcome) == (
+        25,
+        run.uuid,
+        "completed",
+    )
+
+
+@HERE
+async def test_a_worker_stops_a_run_that_nobody_allowed_to_delete(mill: Mill, store: Store, notes: Folder) -> None:
+    await mill.run(NONE)
+    await killed(mill, lambda batch: any(each.node.label == PARTITION for each in batch.transitions))
+    for path in notes.paths[:25]:
+        notes.delete(path)
+    before = await picture(store)
+    report = await drain(store)
+    assert isinstance(report.lost, MassDeletion) and report.tally.deleted == 0
+    assert differences(await picture(store), before) == []
+
+
+@HERE_AND_ON_A_SERVER
+async def test_of_two_folders_the_one_that_is_there_is_finished(store: Store, notes: Folder, tmp_path: Path) -> None:
+    other = Folder(tmp_path / "other")
+    for number in range(3):
+        other.write(f"{number}.md", f"# Other {number}\n")
+    mill = Mill(store=store, roots=[notes, other])
+    await killed(mill, lambda batch: any(each.node.label == PARTITION for each in batch.transitions))
+    away = other.place.rename(tmp_path / "away")
+    await drain(store)
+    outcomes = {run.source: run.outcome for run in await read_runs(store)}
+    assert outcomes == {"files:notes": "completed", "files:other": "failed"}
+    away.rename(other.place)
+    await mill.run(NONE)
+    assert {run.outcome for run in (await read_runs(store))[:2]} == {"completed"}
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE
+async def test_a_repair_deletes_no_more_than_a_run_may(mill: Mill, store: Store, notes: Folder) -> None:
+    await mill.run(NONE)
+    for path in notes.paths[:25]:
+        notes.delete(path)
+    notes.write("f/new.md", "# New\n")
+    verdict = await examine(store, Wanted(repair=True))
+    assert [(each.check, each.count) for each in verdict.problems] == [("emptied-root", 1)]
+    assert "25 of the 31 files of notes are gone" in verdict.problems[0].examples[0].found
+    assert [(each.check, each.count) for each in verdict.repaired or ()] == [("unread-file", 1)]
+    assert len((await picture(store)).of("File")) == 31
+    for path in notes.paths:
+        notes.delete(path)
+    notes.place.mkdir(exist_ok=True)
+    verdict = await examine(store, Wanted(repair=True))
+    assert [each.check for each in verdict.problems] == ["emptied-root"]
+    assert len((await picture(store)).of("File")) == 31
+
+
+@HERE
+async def test_a_watch_says_what_is_gone_deletes_nothing_and_follows_the_folder_when_it_is_back(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    job = mill.job(NONE, watch=True)
+    running = asyncio.create_task(job.run())
+
+    async def files(count: int) -> bool:
+        rows = await store.nodes(Select(labels=["File"], states=["ready"], limit=100))
+        return len(rows) == count
+
+    def told(words: str) -> Callable[[], Any]:
+        async def is_told() -> bool:
+            assert not running.done(), running
+            return any(words in line for line in mill.said)
+
+        return is_told
+
+    await eventually(lambda: files(30))
+    away = notes.place.rename(tmp_path / "away")
+    await eventually(told("cannot be read: no such file or directory"))
+    notes.place.mkdir()
+    await eventually(told("is its disk mounted?"))
+    notes.place.rmdir()
+    away.rename(notes.place)
+    notes.write("a/new.md", "# New\n")
+    await eventually(lambda: files(31))
+    for path in notes.paths[:25]:
+        notes.at(path).unlink()
+    await eventually(told("25 of the 31 files of notes are gone"))
+    assert await files(31)
+    notes.write("f/newer.md", "# Newer\n")
+    await eventually(lambda: files(32))
+    job.stop()
+    await running
+    assert job.tally.deleted == 0
