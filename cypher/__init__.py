@@ -15,6 +15,7 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parent
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_QUOTABLE = re.compile(r"[^`'\"\\\x00-\x1f]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 # As an engine itself names them, which may be long: STRUCT(a INT64, b MAP(STRING, DOUBLE[3])).
 _TYPE = re.compile(r"[A-Z][A-Za-z0-9_(), \[\]]{0,4000}")
@@ -74,6 +75,15 @@ def render(
     return _fill(text, identifiers)
 
 
+def render_quoted(dialect: str, name: str, columns: tuple[str, ...] = (), **names: str) -> str:
+    """Fill in names that stand in quotes in the query; ValueError where one holds a quote or ends the text early."""
+    for each in (*columns, *names.values()):
+        if not _QUOTABLE.fullmatch(each):
+            raise ValueError(f"{each[:60]!r} holds a quote, a backslash or a control character")
+    text = _REPEATED.sub(lambda match: _repeat(match.group(1) or "", match.group(2), (), columns), load(dialect, name))
+    return _fill(text, names)
+
+
 def of_marks(dialect: str, name: str, names: Mapping[str, Sequence[str]]) -> str:
     """A query of a migration, with what the marks are called in the graph."""
     text = _PART.sub(lambda match: load(dialect, f"migration/{match[1]}"), load(dialect, f"migration/{name}"))
@@ -82,15 +92,16 @@ def of_marks(dialect: str, name: str, names: Mapping[str, Sequence[str]]) -> str
 
 def add_column(table: str, column: str, kind: str) -> str:
     """A column of a type as the engine itself names it."""
-    return _with_type(render("kuzu", "migration/add_column", label=table, column=column), kind)
+    return with_type(render("kuzu", "migration/add_column", label=table, column=column), kind)
 
 
 def add_table(table: str, key: str, kind: str) -> str:
     """A table of nodes with nothing but its key."""
-    return _with_type(render("kuzu", "migration/add_table", label=table, column=key), kind)
+    return with_type(render("kuzu", "migration/add_table", label=table, column=key), kind)
 
 
-def _with_type(text: str, kind: str) -> str:
+def with_type(text: str, kind: str) -> str:
+    """Fill in a type as the engine itself names it."""
     if not _TYPE.fullmatch(kind):
         raise ValueError(f"{kind[:60]!r} is not the name of a type")
     return text.replace("%kind%", kind)

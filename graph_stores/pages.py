@@ -306,15 +306,29 @@ def _vectors(values: Arrow) -> Arrow:
     import pyarrow
     from pyarrow import types
 
-    if not types.is_fixed_size_list(values.type) or not types.is_float32(values.type.value_type):
+    if not types.is_nested(values.type) or not types.is_float32(values.type.value_type):
         numbers = [value if value is None else array("f", value).tobytes() for value in values.to_pylist()]
         return pyarrow.array(numbers, pyarrow.binary())
-    width, flat = 4 * values.type.list_size, values.values
-    data = flat.buffers()[1].slice(4 * flat.offset)
-    fixed = pyarrow.Array.from_buffers(
-        pyarrow.binary(width), len(values), [values.buffers()[0], data], offset=values.offset
-    )
-    return fixed.cast(pyarrow.binary())
+    if types.is_fixed_size_list(values.type):
+        width, flat = 4 * values.type.list_size, values.values
+        data = flat.buffers()[1].slice(4 * flat.offset)
+        fixed = pyarrow.Array.from_buffers(
+            pyarrow.binary(width), len(values), [values.buffers()[0], data], offset=values.offset
+        )
+        return fixed.cast(pyarrow.binary())
+    return _bytes_of_lists(values)
+
+
+def _bytes_of_lists(values: Arrow) -> Arrow:
+    """Of lists of any length: the same numbers, with the places where they begin counted in bytes."""
+    import pyarrow
+    from pyarrow import compute
+
+    flat = values.values
+    places = compute.multiply(values.offsets.cast(pyarrow.int64()), 4).cast(pyarrow.int32())
+    data = flat.buffers()[1].slice(4 * flat.offset) if len(flat) else pyarrow.py_buffer(b"")
+    valid = pyarrow.array(values.is_valid()).buffers()[1]
+    return pyarrow.Array.from_buffers(pyarrow.binary(), len(values), [valid, places.buffers()[1], data])
 
 
 def _text(value: Value) -> bytes:

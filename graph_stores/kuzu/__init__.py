@@ -72,7 +72,8 @@ async def share(
             return await _own(url, path, project=project, create=create, deadline=deadline, give_way=give_way)
         except (NotAStore, StoreNotFound):
             if owner_of(path):
-                Ownership.take(path).release()  # refused where there is an owner, who may just be making it
+                ownership = Ownership.take(path)  # refused where there is an owner, who may just be making it
+                ownership.release(closed=not ownership.deaths)
             raise
 
     return SharedStore(url=url, project=project, path=path, own=own, deadline=deadline)

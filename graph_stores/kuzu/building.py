@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import cypher
-from graph_stores.kuzu.columns import Tables, arrow, arrow_type
+from graph_stores.kuzu.columns import VECTOR_LIST, Tables, arrow, arrow_type
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.guard import Guard
 from graph_stores.kuzu.memory import give_back
@@ -107,7 +107,7 @@ class Building:
 
     def close(self) -> None:
         if self._engine.is_open:
-            self._engine.checkpoint(wait=True, last=True)
+            self._engine.checkpoint(wait=True)
             self._engine.close()
 
     def _open_anew(self) -> None:
@@ -154,7 +154,7 @@ def _cast(column: Any, kind: str) -> Any:
     """As the new table's column has it: numbers may be wider, vectors are of single precision."""
     import pyarrow
 
-    wanted = None if kind.endswith("[]") else arrow_type(pyarrow, kind)
+    wanted = None if kind.endswith("[]") and kind != VECTOR_LIST else arrow_type(pyarrow, kind)
     if wanted is None or column.type == wanted:
         return column
     return column.cast(wanted, safe=False)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 _LARGE = frozenset({"embedding", "_content"})
 _ADOPTED = "(n:Adopted)"
 _VECTOR = re.compile(r"FLOAT\[(\d+)\]")
-_OURS = re.compile(r"(STRING|INT64|DOUBLE|BOOL|TIMESTAMP)(\[\])?|FLOAT\[\d+\]")
+_OURS = re.compile(r"(STRING|INT64|DOUBLE|BOOL|TIMESTAMP)(\[\])?|FLOAT\[\d*\]")
+VECTOR_LIST = "FLOAT[]"
+"""The type of a vector; a graph of an earlier graphmill may have FLOAT[n]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +67,11 @@ class Tables:
     def vector_labels(self) -> list[str]:
         return [label for label in self.labels if "content" in self.nodes[label]]
 
-    def dimension(self, label: str) -> int | None:
-        match = _VECTOR.fullmatch(self.nodes[label].get("embedding", ""))
-        return int(match.group(1)) if match else None
+    @property
+    def vector_kinds(self) -> set[str]:
+        """The types that the vectors have; one, unless a label was added by other means."""
+        columns = (self.nodes[label] for label in self.vector_labels)
+        return {types["embedding"] for types in columns if "embedding" in types}
 
     def node(self, label: str, properties: Iterable[str] = ()) -> Mapping[str, str]:
         """The columns of a label; a label or a property that the schema does not have is refused."""
@@ -181,6 +185,7 @@ def arrow_type(pyarrow: Any, kind: str) -> Any:
         "STRING": pyarrow.string(),
         "INT64": pyarrow.int64(),
         "DOUBLE": pyarrow.float64(),
+        "FLOAT": pyarrow.float32(),
         "BOOL": pyarrow.bool_(),
         "TIMESTAMP": pyarrow.timestamp("us"),
     }.get(kind)

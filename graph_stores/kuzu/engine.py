@@ -10,8 +10,6 @@ import importlib
 import importlib.util
 import logging
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +25,7 @@ from graph_stores.errors import (
     StoreClosed,
     StoreFull,
 )
+from graph_stores.kuzu import recovery
 from graph_stores.kuzu.columns import Tables
 from graph_stores.kuzu.errors import translate, translate_open
 from graph_stores.kuzu.gate import ReadGate
@@ -57,6 +56,7 @@ class Engine:
         self._gate = ReadGate()
         self._number = 0
         self._reopens = False
+        self.was_opened = False
         self._row_counts: dict[str, int] = {}
         self.tables = Tables(nodes={}, edges={}, pairs={}, readable={})
 
@@ -78,7 +78,7 @@ class Engine:
             self._connect = self._connect or module.Connection
             self.read_tables()
             self._number = self._read_number()
-            self._reopens = True
+            self._reopens = self.was_opened = True
         except GraphmillError:
             raise
         except Exception as error:
@@ -88,22 +88,19 @@ class Engine:
     def is_open(self) -> bool:
         return self._database is not None
 
-    def recover_and_open(self) -> None:
+    def recover_and_open(self, *, deaths: int = 0) -> None:
         """Open what the last owner left, whatever became of it."""
-        if self.guard.recover():
-            log.warning("%s was being checkpointed when its owner died; it was put back as it was before", self.path)
-        if lost := self.guard.lost_commits():
-            log.warning("the log of %s is cut off: its last %d commits are lost", self.path, lost)
-        end = self.guard.torn_end()
-        if end is not None and (lost or not self._opens_in_a_child()):
-            log.warning("%s was killed inside a commit; the log is cut back to the last whole one", self.path)
-            self.guard.cut_log(end)
+        recovery.make_usable(self.name, self.path, self.guard, deaths=deaths)
         self.open()
 
-    def _opens_in_a_child(self) -> bool:
-        """Whether the engine can read the log as it is; it may crash on a torn one, so another process tries it."""
-        command = [sys.executable, "-m", "graph_stores.kuzu.probe", self.traits.module, str(self.path)]
-        return subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False).returncode == 0
+    def rebuild(self) -> None:
+        """Go on with a new file that holds every row; its vectors may have any length."""
+        with self._gate.closed():
+            self._close_database()
+            try:
+                recovery.rebuild(self.name, self.path, self.guard)
+            finally:
+                self.recover_and_open()
 
     def read_tables(self) -> None:
         """Learn what the database holds; needed after its schema was changed."""
@@ -131,10 +128,7 @@ class Engine:
     def close(self) -> None:
         self._reopens = False
         with self._gate.closed():
-            self._drop_sessions()
-            if self._database is not None:
-                self._database.close()
-                self._database = None
+            self._close_database()
 
     @contextmanager
     def transaction(self, doing: str, *, counted: bool = True) -> Iterator[Session]:
@@ -252,27 +246,31 @@ class Engine:
         self._drop_writer()
         self._writing()
 
-    def checkpoint(self, *, wait: bool, last: bool = False) -> bool:
+    def checkpoint(self, *, wait: bool) -> bool:
         """Checkpoint under the guard unless somebody reads; with `wait`, when they are done."""
         with self._gate.closed(wait=wait) as alone:
             if alone:
                 text = cypher.load(DIALECT, "checkpoint")
-                self._guarded(lambda session: session.run(text, keep=False), "the checkpoint failed", last=last)
+                self._guarded(lambda session: session.run(text, keep=False), "the checkpoint failed")
             return alone
 
-    def _guarded(self, work: Callable[[Session], object], doing: str, *, last: bool = False) -> None:
-        """Under the guard; where it fails, the database is opened again from the copy."""
+    def _guarded(self, work: Callable[[Session], object], doing: str) -> None:
+        """Under the guard, and then with a new handle: where edges had been deleted, the next look at them after a
+        checkpoint may crash the engine. Where it fails, the copy is put back."""
         session = self._writing()
         session.set_timeout(_LONG)
         try:
-            self.guard.checkpoint(lambda: work(session))
-        except GraphmillError:
-            raise
+            self.guard.checkpoint(lambda: work(session), self._open_again)
         except Exception as error:
-            self._reopen()
+            if self.guard.holds_copy() or not isinstance(error, GraphmillError):
+                self._reopen()
+            if isinstance(error, GraphmillError):
+                raise
             raise translate(error, doing) from error
-        if not last:  # where edges had been deleted, the next look at them after a checkpoint may crash the engine
-            self._reopen()
+
+    def _open_again(self) -> None:
+        self._close_database()
+        self.open()
 
     def _begin(self, doing: str) -> Session:
         try:
@@ -319,10 +317,14 @@ class Engine:
         self._reopens = False
 
     def _reopen(self) -> None:
+        self._close_database()
+        self.recover_and_open()
+
+    def _close_database(self) -> None:
         self._drop_sessions()
         database, self._database = self._database, None
-        database.close()
-        self.recover_and_open()
+        if database is not None:
+            database.close()
 
     def _abandon(self, session: Session) -> None:
         """Roll back, and throw the connection away where a statement failed on it."""
@@ -383,7 +385,6 @@ GUEST_QUERIES = 2
 not even commit before they end."""
 # Reading another column of a row costs about an eighth of finding its key.
 _COLUMN_TO_KEY = 0.125
-_PROBE_SECONDS = 600.0
 _LONG = 3600.0
 
 

@@ -41,12 +41,14 @@ class Guard:
         self._unfinished = _beside(path, ".guard-unfinished")
         self._seal = _beside(path, ".seal")
         self._notes = _beside(path, ".commits")
+        self._workspace = _beside(path, ".recovery")
         self._step = step
         self._sealed: str | None = None
 
     def recover(self) -> bool:
         """Bring the files into the state of the last acknowledged commit; True if a copy had to be put back."""
-        self._remove_tree(self._unfinished)
+        for scratch in (self._unfinished, self._workspace):
+            self._remove_tree(scratch)
         if not self.path.exists() and not self.holds_copy():
             self._start_afresh()
         if restored := self.holds_copy():
@@ -93,7 +95,7 @@ class Guard:
     def lost_commits(self) -> int:
         """How many acknowledged commits the log no longer holds."""
         size = self.log_size()
-        return sum(end > size for end in self._noted())
+        return sum(end > size for end in self.noted_ends())
 
     def cut_log(self, end: int) -> None:
         """Cut off what was never acknowledged, and keep the log as it was: after a power cut notes may be missing."""
@@ -110,8 +112,11 @@ class Guard:
     def file_size(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0
 
-    def checkpoint(self, run: Callable[[], object]) -> None:
-        """Run the engine's checkpoint so that a kill at any instant of it can be undone."""
+    def checkpoint(self, run: Callable[[], object], reopen: Callable[[], object]) -> None:
+        """Run the engine's checkpoint so that a kill at any instant of it can be undone.
+
+        The copy stays until the engine has opened the result: it may crash only then.
+        """
         self._copy_aside(self._unfinished)
         self._step("guard copied")
         self._unfinished.rename(self._copy)
@@ -122,6 +127,8 @@ class Guard:
         self._write_seal(_NO_LOG if not self.log_size() else _ANY_LOG)
         self._note_only(self.log_size())
         self._step("sealed")
+        reopen()
+        self._step("reopened")
         self._copy.rename(self._unfinished)
         _sync_folder(self.path.parent)
         self._step("guard lifted")
@@ -152,6 +159,30 @@ class Guard:
         self._step("replacement in place")
         self._put_back()
 
+    def workspace(self, *, empty: bool = True) -> Path:
+        """A folder beside the database for files that nothing depends on yet."""
+        if empty:
+            self._remove_tree(self._workspace)
+            self._workspace.mkdir()
+        return self._workspace
+
+    def copy_to_workspace(self, end: int | None = None) -> Path:
+        """File and log, or so much of the log, to try something with."""
+        self._copy_aside(self._workspace)
+        log = self._workspace / self.log.name
+        if end is not None and log.exists():
+            os.truncate(log, end)
+        return self._workspace
+
+    def check_room(self, times: float, purpose: str) -> None:
+        """Refuse what needs so many times the room that file and log take."""
+        needed = int(times * (self.file_size() + self.log_size()))
+        if (free := shutil.disk_usage(self.path.parent).free) < needed:
+            raise StoreFull(
+                f"{self.path.parent} has {free:,} bytes free, and {needed:,} are needed to {purpose}",
+                hint="free some space and run the command again; nothing was lost",
+            )
+
     def forget(self) -> None:
         """What is only known of a database that is graphmill's."""
         for mine in (self._seal, self._notes):
@@ -160,12 +191,7 @@ class Guard:
 
     def _copy_aside(self, target: Path) -> None:
         self._remove_tree(target)
-        needed = self.file_size() + self.log_size()
-        if shutil.disk_usage(self.path.parent).free < needed:
-            raise StoreFull(
-                f"{self.path.parent} has no room for the {needed} bytes that keep a checkpoint safe",
-                hint="free some space and run the command again; nothing was lost",
-            )
+        self.check_room(1.0, "keep a checkpoint safe")
         target.mkdir()
         for file in (self.path, self.log, self._second_log):
             if file.exists():
@@ -213,13 +239,14 @@ class Guard:
                 f"move {self._seal.name} and {self.log.name} away",
             )
 
-    def _noted(self) -> list[int]:
+    def noted_ends(self) -> list[int]:
+        """The length of the log after each commit since the last checkpoint."""
         data = self._notes.read_bytes() if self._notes.exists() else b""
         return [end for (end,) in _NOTE.iter_unpack(data[: len(data) // _NOTE.size * _NOTE.size])]
 
     def _last_noted(self) -> int:
         size = self.log_size()
-        return max((end for end in self._noted() if end <= size), default=0)
+        return max((end for end in self.noted_ends() if end <= size), default=0)
 
     def _note_only(self, end: int) -> None:
         self._notes.write_bytes(_NOTE.pack(end))

@@ -26,6 +26,7 @@ from graph_stores.kuzu.errors import translate, translate_open
 from graph_stores.kuzu.guard import Guard
 from graph_stores.kuzu.memory import use_few_arenas
 from graph_stores.kuzu.ownership import Ownership
+from graph_stores.kuzu.recovery import make_usable
 from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.kuzu.staging import Staging
 from graph_stores.kuzu.traits import TRAITS
@@ -52,7 +53,7 @@ async def open_legacy(
     try:
         return await asyncio.to_thread(TableDatabase, url, name, path, ownership)
     except BaseException:
-        ownership.release()
+        ownership.release(closed=not ownership.deaths)
         raise
 
 
@@ -63,8 +64,8 @@ class TableDatabase:
         self._path = path
         self._ownership = ownership
         self._guard = Guard(path, lambda _: None)
-        if self._guard.holds_copy():
-            self._guard.recover()
+        if self._guard.holds_copy() or ownership.deaths:
+            make_usable(name, path, self._guard, deaths=ownership.deaths)
         self._work = path.with_name(f"{path.name}.migration")
         self.backup = path.with_name(f"{path.name}.{_BACKUP}")
         self._database: Any = None

@@ -41,6 +41,8 @@ class Ownership:
 
     def __init__(self, path: Path, descriptor: int, *, guest: bool) -> None:
         self.path = path
+        self.deaths = _deaths(descriptor)
+        """How many owners before this one ended, one after another, without closing the database."""
         self._guest = guest
         self._descriptor = descriptor
         self._process = os.getpid()
@@ -78,7 +80,13 @@ class Ownership:
         """Say where the owner can be spoken to; None for not now."""
         # Where there is no room for the text, the lock holds all the same.
         with suppress(OSError):
-            _describe(self._descriptor, socket=str(socket) if socket else None, answers=answers, guest=self._guest)
+            _describe(
+                self._descriptor,
+                socket=str(socket) if socket else None,
+                answers=answers,
+                guest=self._guest,
+                deaths=self.deaths,
+            )
 
     def check(self) -> None:
         """A handle that came over a fork would hang in the engine."""
@@ -88,10 +96,12 @@ class Ownership:
                 hint="open the store again in the new process; start processes with spawn, not fork",
             )
 
-    def release(self) -> None:
+    def release(self, *, closed: bool = True) -> None:
+        """Let go. An owner that could not close the database leaves its name, as one that was killed does."""
         if os.getpid() == self._process:
             _owned.pop(self.path, None)
-            os.ftruncate(self._descriptor, 0)
+            if closed:
+                os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
 
@@ -127,6 +137,15 @@ def _describe(descriptor: int, **more: object) -> None:
     text = json.dumps(owner).encode()
     os.pwrite(descriptor, text, 0)
     os.ftruncate(descriptor, len(text))
+
+
+def _deaths(descriptor: int) -> int:
+    """One more than the owner counted that is named still: it did not close the database."""
+    text = os.pread(descriptor, 65536, 0)
+    try:
+        return int(json.loads(text).get("deaths", 0)) + 1 if text else 0
+    except (ValueError, TypeError, AttributeError):
+        return 1
 
 
 def _command() -> str:

@@ -1,15 +1,76 @@
-"""Opens a database and ends: `python -m graph_stores.kuzu.probe MODULE PATH`. A crash here harms nobody."""
+"""Does to a database what may crash the engine, in a process of its own: `python -m graph_stores.kuzu.probe DEED …`.
+
+A crash here harms no other process. The exit code is negative after a crash and positive after an error.
+"""
 
 import importlib
 import os
+import subprocess
 import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cypher
+from graph_stores.kuzu.rebuild import CannotRebuild, rebuild, scan
+from graph_stores.kuzu.session import DIALECT, Session
+from graph_stores.kuzu.traits import TRAITS
+
+_SECONDS = 3600.0
+_BUFFER_POOL = 1 << 30
+_ERROR = 3
+_held: list[Any] = []
+"""Databases that are never closed: their end would checkpoint, as would the ordinary end of the process."""
 
 
-def main(module: str, path: str) -> None:
-    # Held, because the end of the object would checkpoint, as would the ordinary end of the process.
-    database = importlib.import_module(module).Database(path, auto_checkpoint=False)
-    os._exit(0 if database else 1)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    code: int
+    error: str
+
+    @property
+    def crashed(self) -> bool:
+        return self.code < 0
+
+    @property
+    def done(self) -> bool:
+        return self.code == 0
+
+
+def attempt(deed: str, engine: str, *paths: Path) -> Outcome:
+    """Open, scan, checkpoint or rebuild a database in a child process."""
+    command = [sys.executable, "-m", "graph_stores.kuzu.probe", deed, engine, *map(str, paths)]
+    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
+    lines = ended.stderr.strip().splitlines()
+    return Outcome(code=ended.returncode, error=lines[-1] if lines else "")
+
+
+def _opened(engine: str, path: Path) -> Session:
+    traits = TRAITS[engine]
+    module = importlib.import_module(traits.module)
+    database = module.Database(str(path), auto_checkpoint=False, buffer_pool_size=_BUFFER_POOL, **traits.options)
+    _held.append(database)
+    session = Session(module.Connection(database), threads=os.cpu_count() or 1)
+    session.set_timeout(_SECONDS)
+    session.run(cypher.load(DIALECT, "tables"), keep=False)
+    return session
+
+
+def main(deed: str, engine: str, path: str, *more: str) -> None:
+    session = _opened(engine, Path(path))
+    if deed == "scan":
+        scan(session)
+    elif deed == "checkpoint":
+        session.run(cypher.load(DIALECT, "checkpoint"), keep=False)
+    elif deed == "rebuild":
+        new = Path(more[0])
+        rebuild(session, _opened(engine, new), new)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    try:
+        main(*sys.argv[1:])
+    except (RuntimeError, CannotRebuild, ValueError, OSError) as error:
+        print(str(error).strip().replace("\n", " "), file=sys.stderr, flush=True)
+        os._exit(_ERROR)
+    os._exit(0)

@@ -10,12 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from typing import Self, TypeVar
 
-from graph_stores.errors import (
-    DeadlineExceeded,
-    Misuse,
-    QueryTimeout,
-    StoreClosed,
-)
+from graph_stores.errors import DeadlineExceeded, Misuse, QueryTimeout, StoreClosed
 from graph_stores.kuzu.claims import Claims
 from graph_stores.kuzu.commits import Commits
 from graph_stores.kuzu.door import Door
@@ -308,7 +303,7 @@ class EmbeddedStore:
 
     def _open(self) -> None:
         try:
-            self._engine.recover_and_open()
+            self._engine.recover_and_open(deaths=self._ownership.deaths)
             self._vectors.recall()
         except BaseException:
             self._close()
@@ -319,6 +314,8 @@ class EmbeddedStore:
         if self._let_go:
             return
         self._let_go = True
+        # One that never opened the database knows no better than the owner before it.
+        closes, closed = self._engine.is_open or not (self._engine.was_opened or self._ownership.deaths), False
         try:
             # People copy the one file they know of, so it should hold everything; but with a large file a short log
             # costs the next owner less than the guard's copy would cost now.
@@ -326,12 +323,13 @@ class EmbeddedStore:
             if self._engine.is_open and guard.log_size() > (
                 0 if guard.file_size() < self._log_limit else self._log_limit // 64
             ):
-                self._engine.checkpoint(wait=True, last=True)
+                self._engine.checkpoint(wait=True)
         finally:
             try:
                 self._engine.close()
+                closed = closes
             finally:
-                self._ownership.release()
+                self._ownership.release(closed=closed)
 
     async def _write(self, work: Callable[[], T], deadline: float | None = None) -> T:
         return await self._run(self._writing, work, deadline)

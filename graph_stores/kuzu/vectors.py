@@ -1,4 +1,8 @@
-"""Vectors in an embedded database: a column of fixed length, searched by comparing with every vector.
+"""Vectors in an embedded database: a list of any length on each text, searched by comparing with every vector.
+
+A vector column is never dropped or altered: with rows added since, the next checkpoint crashes Kuzu, and again at every
+later start. A list holds the vectors of any model, so another model only changes values. A graph of an earlier
+graphmill has a column of fixed length; it stays until another length is needed, and is then rebuilt in a new file.
 
 Kuzu has a vector index, but a column that was ever under one cannot be written again: SET is refused, also after the
 index was dropped, and once the database was opened anew it crashes the process (docs/engines.md).
@@ -8,10 +12,11 @@ import json
 from collections.abc import Callable, Sequence
 
 import cypher
-from graph_stores.errors import InvalidVector, Misuse
+from graph_stores.errors import InvalidVector
+from graph_stores.kuzu.columns import VECTOR_LIST
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.errors import translate
-from graph_stores.kuzu.session import DIALECT, Session
+from graph_stores.kuzu.session import DIALECT
 from graph_stores.model import Hit, NodeRow, Value, Vector, VectorSpace
 from graph_stores.values import check_vector
 
@@ -29,8 +34,6 @@ class Vectors:
         if "GraphmillMeta" not in self._engine.tables.nodes:
             self._known = None
             return
-        if self._run("reshaped", {}):
-            self._end_reshaping()
         self._known = self.space()
 
     def space(self) -> VectorSpace | None:
@@ -49,38 +52,29 @@ class Vectors:
             check_vector(vector.values, self._known.dimension)
 
     def use(self, space: VectorSpace) -> None:
-        spaces = self._spaces()
+        """The project's vectors are of this space from now on; those of its former space are removed."""
         labels = self._engine.tables.vector_labels
-        if spaces.get(self._project) == space and all(
-            self._engine.tables.dimension(label) == space.dimension for label in labels
-        ):
+        fits = self._engine.tables.vector_kinds <= {VECTOR_LIST, f"FLOAT[{space.dimension}]"}
+        lacking = [label for label in labels if "embedding" not in self._engine.tables.nodes[label]]
+        if self.space() == space and fits and not lacking:
             return
-        for project, other in spaces.items():
-            if project != self._project and other.dimension != space.dimension:
-                raise Misuse(
-                    f"project {project} keeps vectors of {other.dimension} numbers here, these have {space.dimension}",
-                    hint="an embedded graph holds vectors of one length: give this project a file of its own",
-                )
-        reshaped = any(self._engine.tables.dimension(label) not in (None, space.dimension) for label in labels)
+        if not fits or len(self._engine.tables.vector_kinds) > 1:
+            self._engine.rebuild()
+        # One type for all labels, or a query over several of them would fail.
+        kind = next(iter(self._engine.tables.vector_kinds), VECTOR_LIST)
         with self._engine.transaction("the vector space could not be set") as session:
-            session.run(cypher.load(DIALECT, "set_reshaped"), {"number": int(reshaped)})
+            for label in lacking:
+                session.run(cypher.add_column(label, "embedding", kind), keep=False)
             for label in labels:
-                self._make_room(session, label, space.dimension)
+                session.run(cypher.render(DIALECT, "clear_vectors", label=label), {"project": self._project})
             text = json.dumps({"provider": space.provider, "model": space.model})
             key = f"vectors:{self._project}"
             session.run(
                 cypher.load(DIALECT, "set_vector_space"), {"key": key, "dimension": space.dimension, "text": text}
             )
-        self._engine.read_tables()
+        if lacking:
+            self._engine.read_tables()
         self._known = space
-        if reshaped:
-            self._end_reshaping()
-
-    def _end_reshaping(self) -> None:
-        """With rows written between a dropped column and the next checkpoint, that checkpoint crashes the process."""
-        self._engine.checkpoint(wait=True)
-        with self._engine.transaction("the vector space could not be set") as session:
-            session.run(cypher.load(DIALECT, "set_reshaped"), {"number": 0})
 
     def search(self, vector: Sequence[float], limit: int, labels: Sequence[str], lookup: Lookup) -> list[Hit]:
         space = self.space()
@@ -90,7 +84,7 @@ class Vectors:
         scored = [
             (score, label, uuid)
             for label in labels or self._engine.tables.vector_labels
-            if self._engine.tables.node(label) and self._engine.tables.dimension(label)
+            if "embedding" in self._engine.tables.node(label)
             for uuid, score in self._nearest(label, list(map(float, vector)), limit)
         ]
         best = sorted(scored, key=lambda each: (-each[0], each[2]))[:limit]
@@ -109,13 +103,6 @@ class Vectors:
             dimension=str(len(vector)),
         )
         return [(row[0], row[1]) for row in rows]
-
-    def _make_room(self, session: Session, label: str, dimension: int) -> None:
-        if self._engine.tables.dimension(label) == dimension:
-            session.run(cypher.render(DIALECT, "clear_vectors", label=label), {"project": self._project})
-            return
-        session.run(cypher.render(DIALECT, "drop_vectors", label=label), keep=False)
-        session.run(cypher.render(DIALECT, "add_vectors", label=label, dimension=str(dimension)), keep=False)
 
     def _spaces(self) -> dict[str, VectorSpace]:
         rows = self._run("vector_spaces", {})

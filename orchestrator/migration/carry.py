@@ -43,7 +43,7 @@ class Carry:
             if self._mapped.has_texts(label):
                 more |= {"content": "STRING"}
             if self._mapped.has_texts(label) and self._space:
-                more["embedding"] = f"FLOAT[{self._space.dimension}]"
+                more["embedding"] = self._new.tables.nodes["Chunk"]["embedding"]
             self._new.add_table(label, "uuid", {**own, **more})
             known = self._new.tables.nodes[label]
             self._names[label] = names = self._called(label)

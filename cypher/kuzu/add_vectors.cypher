@@ -1,1 +1,0 @@
-ALTER TABLE %label% ADD IF NOT EXISTS embedding FLOAT[%dimension%]

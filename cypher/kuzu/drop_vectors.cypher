@@ -1,1 +1,0 @@
-ALTER TABLE %label% DROP IF EXISTS embedding

@@ -1,0 +1,1 @@
+ALTER TABLE `%type%` ADD FROM `%source%` TO `%target%`

@@ -1,0 +1,1 @@
+CREATE REL TABLE `%type%`(FROM `%source%` TO `%target%`)

@@ -1,0 +1,1 @@
+CREATE NODE TABLE `%label%`(`%column%` %kind%, PRIMARY KEY(`%column%`))

@@ -1,0 +1,1 @@
+MATCH (a:`%source%`)-[r:`%type%`]->(b:`%target%`) RETURN count(*)

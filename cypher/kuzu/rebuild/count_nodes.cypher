@@ -1,0 +1,1 @@
+MATCH (n:`%label%`) RETURN count(*)

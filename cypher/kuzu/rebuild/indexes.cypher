@@ -1,0 +1,2 @@
+// Those that a person made; Ladybug also lists the keys.
+CALL show_indexes() RETURN *

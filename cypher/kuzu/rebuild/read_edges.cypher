@@ -1,0 +1,1 @@
+COPY `%type%` FROM '%file%' (from='%source%', to='%target%')

@@ -1,0 +1,1 @@
+COPY `%label%`(%[`%column%`]%) FROM '%file%'

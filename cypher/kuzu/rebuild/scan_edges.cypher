@@ -1,0 +1,1 @@
+MATCH ()-[r:`%type%`]->() RETURN count(*)%[, |count(r.`%column%`)]%

@@ -1,0 +1,2 @@
+// Reads every value, keeps none.
+MATCH (n:`%label%`) RETURN %[count(n.`%column%`)]%

@@ -1,0 +1,1 @@
+COPY (MATCH (n:`%label%`) RETURN %[n.`%column%`]%) TO '%file%'

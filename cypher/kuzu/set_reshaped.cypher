@@ -1,1 +1,0 @@
-MERGE (m:GraphmillMeta {key: 'reshaped'}) SET m.number = $number

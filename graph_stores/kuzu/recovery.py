@@ -1,0 +1,126 @@
+"""Makes a database usable after its owner died, without risk to this process: a child process tries first.
+
+Three things can be wrong. The log may be torn by a kill inside a commit: it is cut back to the last commit that was
+acknowledged. A checkpoint may crash the engine every time: the graph is rebuilt in a new file. The engine may crash
+when it opens or reads the files as they are: then commits would be lost, so only a person may order it (`cut_back`).
+"""
+
+import logging
+import shutil
+from pathlib import Path
+
+from graph_stores.errors import PermanentStoreError, StoreDamaged, StoreFull
+from graph_stores.kuzu.guard import Guard
+from graph_stores.kuzu.probe import Outcome, attempt
+
+log = logging.getLogger("graphmill.store")
+
+_BACKUP = "before-recovery"
+
+
+def make_usable(engine: str, path: Path, guard: Guard, *, deaths: int = 0) -> None:
+    """Bring the files into a state that the engine can open, and checkpoint if it died in a checkpoint.
+
+    `deaths` says how many owners in a row ended without closing the database; zero if this process owns it all along.
+    """
+    put_back = guard.recover()
+    if lost := guard.lost_commits():
+        log.warning("the log of %s is cut off: its last %d commits are lost", path, lost)
+    end = guard.torn_end()
+    if not path.exists() or (end is None and not deaths):
+        return
+    # After one death only opening is tried: it is cheap. After more of them, something that was opened was deadly.
+    deed = "scan" if deaths > 1 else "open"
+    outcome = None if lost else attempt(deed, engine, path)
+    if end is not None and not (outcome and outcome.done):
+        log.warning("%s was killed inside a commit; the log is cut back to the last whole one", path)
+        guard.cut_log(end)
+        outcome = attempt(deed, engine, path) if deaths else None
+    if outcome and outcome.crashed:
+        raise _unusable(engine, path, f"crashes the {engine} engine when it is {'read' if deaths > 1 else 'opened'}")
+    if put_back and deaths:
+        _prove_checkpoint(engine, path, guard)
+
+
+def rebuild(engine: str, path: Path, guard: Guard) -> None:
+    """Write every row into a new file, which takes the place of this one. The database must be closed."""
+    guard.check_room(2.0, "rebuild the graph in a new file")
+    new = guard.workspace() / path.name
+    outcome = attempt("rebuild", engine, path, new)
+    if outcome.done:
+        outcome = attempt("scan", engine, new)
+    if not outcome.done:
+        shutil.rmtree(new.parent)
+        raise PermanentStoreError(
+            f"{path} cannot be rebuilt in a new file: {_reason(outcome)}",
+            hint=f"bring the graph into another one: graphmill copy {engine}:{path} {engine}:NEW",
+        )
+    guard.replace_by(new.parent)
+
+
+def cut_back(engine: str, path: Path, guard: Guard) -> tuple[int, Path | None]:
+    """Go back to the last commit with which the engine can read and checkpoint the database.
+
+    Returns how many commits are lost, and where the files are as they were. Nothing is lost, and nothing changed, if
+    the files are usable as they are.
+    """
+    guard.recover()
+    ends = sorted({0, guard.log_size(), *guard.noted_ends()})
+    if _is_usable(engine, path, guard, ends[-1]):
+        shutil.rmtree(guard.workspace())
+        return 0, None
+    good, bad = -1, len(ends) - 1
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if _is_usable(engine, path, guard, ends[middle]) else (good, middle)
+    if good < 0:
+        raise StoreDamaged(
+            f"{path} cannot be read even without its log", hint=f"restore {path.name} and its .wal file from a backup"
+        )
+    lost = sum(end > ends[good] for end in guard.noted_ends())
+    backup = guard.backup(_BACKUP)
+    _is_usable(engine, path, guard, ends[good])
+    guard.replace_by(guard.workspace(empty=False))
+    return lost, backup
+
+
+def _prove_checkpoint(engine: str, path: Path, guard: Guard) -> None:
+    """The checkpoint that the last owner died in, on a copy; where that crashes, in every other way that there is."""
+    try:
+        copy = guard.copy_to_workspace() / path.name
+    except StoreFull as error:  # then no checkpoint can be made either
+        log.warning("%s was put back as it was before a checkpoint that did not end; %s", path, error)
+        return
+    outcome = attempt("checkpoint", engine, copy)
+    if outcome.done:
+        outcome = attempt("open", engine, copy)
+    if outcome.done:
+        guard.replace_by(copy.parent)
+        log.warning("the owner of %s died in a checkpoint; it was repeated, and no commit is lost", path)
+    elif not outcome.crashed:
+        shutil.rmtree(copy.parent)
+        log.warning("the owner of %s died in a checkpoint; it was undone, and no commit is lost", path)
+    else:
+        try:
+            rebuild(engine, path, guard)
+        except PermanentStoreError as error:
+            what = f"crashes the {engine} engine in every checkpoint; {error.message}"
+            raise _unusable(engine, path, what) from error
+        log.warning("a checkpoint of %s crashed the engine; rebuilt in a new file, and no commit is lost", path)
+
+
+def _is_usable(engine: str, path: Path, guard: Guard, end: int) -> bool:
+    """Whether the engine survives a checkpoint with so much of the log; leaves the result in the workspace."""
+    copy = guard.copy_to_workspace(end) / path.name
+    return attempt("checkpoint", engine, copy).done and attempt("scan", engine, copy).done
+
+
+def _reason(outcome: Outcome) -> str:
+    return "that crashes the engine, too" if outcome.crashed else outcome.error
+
+
+def _unusable(engine: str, path: Path, what: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"{path} {what}",
+        hint=f"go back to its last usable commit, with a backup: graphmill --store {engine}:{path} init --recover",
+    )
