@@ -97,8 +97,10 @@ class Command(click.Command):
 
 
 def embedder_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
-    name = click.option("--embedder", metavar="E", help="wordllama, sentence-transformers:MODEL, openai:MODEL or none.")
-    url = click.option("--embedder-url", metavar="URL", help="The endpoint of openai:MODEL, up to /v1.")
+    name = click.option(
+        "--embedder", metavar="E", help="wordllama, sentence-transformers:MODEL, openai:MODEL, ollama:MODEL, none."
+    )
+    url = click.option("--embedder-url", metavar="URL", help="The endpoint of openai:MODEL or ollama:MODEL, up to /v1.")
     return name(url(command))
 
 

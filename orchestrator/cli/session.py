@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -54,19 +54,22 @@ class Session:
         _log_to_stderr(verbose=options.verbose)
         return cls(settings=settings, credentials=credentials)
 
-    def embedder(self, name: str | None = None) -> "EmbedderChoice":
-        """The one of the settings, or another with the same address and key."""
+    def embedder(self) -> "EmbedderChoice":
+        """The one of the settings."""
         from pipelines.embedding import EmbedderChoice
 
         settings = self.settings
-        return EmbedderChoice(name=name or settings.embedder, url=settings.embedder_url, key=settings.embedder_key)
+        return EmbedderChoice(name=settings.embedder, url=settings.embedder_url, key=settings.embedder_key)
 
     async def embedder_of(self, store: Store) -> "EmbedderChoice":
         """The one that was asked for, or else the one that the graph was embedded with."""
         from pipelines.embedding import name_of
 
-        space = None if self.settings.is_given("embedder") else await store.vector_space()
-        return self.embedder(name_of(provider=space.provider, model=space.model) if space else None)
+        asked, space = self.embedder(), await store.vector_space()
+        name = name_of(provider=space.provider, model=space.model) if space else None
+        if name is None or (self.settings.is_given("embedder") and asked.name != name):
+            return asked
+        return replace(asked, name=name, of_graph=True)
 
     async def open(self, *, create: bool = False, share: bool = False) -> Store:
         """The store; with `share` it may be the owner of the database that answers."""

@@ -16,7 +16,7 @@ from orchestrator.migration.marked import MarkedMigration, Wishes
 from orchestrator.migration.marks import Marks
 from orchestrator.migration.report import Found, Outcome
 from orchestrator.migration.survey import Model, Scope
-from pipelines.embedding.embedder import EmbedderChoice, can_open, model_of
+from pipelines.embedding.embedder import EmbedderChoice, can_open, model_of, names_space
 
 
 class Migration(Protocol):
@@ -88,10 +88,10 @@ def _beside(settings: Settings) -> list[Path]:
 def _given(name: str | None) -> Model | None:
     if name is None:
         return None
-    if not can_open(EmbedderChoice(name=name)):
+    if not names_space(name):
         raise Misuse(
-            f"--embedding-model {name!r} names no embedder",
-            hint="write it as for --embedder: wordllama, sentence-transformers:MODEL or openai:MODEL",
+            f"--embedding-model {name!r} names no model",
+            hint="write wordllama, or PROVIDER:MODEL, such as openai:text-embedding-3-small or gemini:embedding-001",
         )
     return replace(_model(name), assumed=True)
 

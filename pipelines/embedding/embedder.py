@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
-from pipelines.embedding.errors import EmbedderMisuse
+from pipelines.embedding.errors import EmbedderMisuse, EmbedderUnavailable
 
 if TYPE_CHECKING:
     from pipelines.embedding.vectors import Row
@@ -18,17 +18,23 @@ _FORMS = {
     "wordllama": "wordllama",
     "sentence-transformers": "sentence-transformers:<model or folder>",
     "openai": "openai:<model>",
+    "ollama": "ollama:<model>",
     "none": "none",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderChoice:
-    """Which embedder, as a person names it. The key never shows in a repr."""
+    """Which embedder, as a person names it. The key never shows in a repr.
+
+    `of_graph` says that the vectors in a graph are of this name: then it may be of a provider that graphmill does not
+    know, whose model an OpenAI-compatible endpoint at `url` serves.
+    """
 
     name: str = "wordllama"
     url: str | None = None
     key: str | None = field(default=None, repr=False)
+    of_graph: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +67,29 @@ class Embedder(Protocol):
 
 async def open_embedder(choice: EmbedderChoice) -> Embedder | None:
     """The embedder of that name, ready to be asked; None for `none`."""
+    try:
+        return await _opened(choice)
+    except (EmbedderMisuse, EmbedderUnavailable) as error:
+        if choice.of_graph:
+            error.message = f"the vectors of this graph are of {choice.name}: {error.message}"
+            error.args = (error.message,)
+        raise
+
+
+async def _opened(choice: EmbedderChoice) -> Embedder | None:
     provider, colon, model = choice.name.partition(":")
-    if provider not in _FORMS:
+    if provider not in _FORMS and not (choice.of_graph and model):
         raise _unknown(choice.name, provider)
-    wants_model = "<" in _FORMS[provider]
+    wants_model = _wants_model(provider)
     if wants_model != bool(model) or (colon and not model):
         raise EmbedderMisuse(
             f"the embedder {choice.name!r} {'names no model' if wants_model else 'takes no model'}",
             hint=f"write it as {_FORMS[provider]}",
+        )
+    if provider not in _FORMS and not choice.url:
+        raise EmbedderMisuse(
+            f"graphmill has no embedder for {provider}",
+            hint=f"say where an OpenAI-compatible endpoint serves {model}: add --embedder-url URL",
         )
     match provider:
         case "none":
@@ -84,7 +105,7 @@ async def open_embedder(choice: EmbedderChoice) -> Embedder | None:
         case _:
             from pipelines.embedding.endpoint import open_endpoint
 
-            return await open_endpoint(model, url=choice.url, key=choice.key)
+            return await open_endpoint(model, provider=provider, url=choice.url, key=choice.key)
 
 
 def model_of(name: str) -> tuple[str, str]:
@@ -99,13 +120,22 @@ def model_of(name: str) -> tuple[str, str]:
 
 def can_open(choice: EmbedderChoice) -> bool:
     """Whether there is an embedder of that name; not whether it answers."""
-    provider, _, model = choice.name.partition(":")
-    return provider in _FORMS and provider != "none" and bool(model) == ("<" in _FORMS[provider])
+    return choice.name.partition(":")[0] in _FORMS and names_space(choice.name)
+
+
+def names_space(name: str) -> bool:
+    """Whether vectors can be said to be of that name, whoever made them: `wordllama`, or a provider and its model."""
+    provider, _, model = name.partition(":")
+    return provider not in ("", "none") and bool(model) == _wants_model(provider)
 
 
 def name_of(*, provider: str, model: str) -> str:
     """The name that opens the embedder of a space again."""
-    return f"{provider}:{model}" if "<" in _FORMS.get(provider, "<") else provider
+    return f"{provider}:{model}" if _wants_model(provider) else provider
+
+
+def _wants_model(provider: str) -> bool:
+    return "<" in _FORMS.get(provider, "<")
 
 
 def _unknown(name: str, provider: str) -> EmbedderMisuse:

@@ -18,7 +18,14 @@ import aiohttp
 
 from pipelines.embedding import vectors
 from pipelines.embedding.embedder import Appetite
-from pipelines.embedding.errors import EmbedderError, EmbedderMisuse, EmbedderUnavailable, RequestFailed, TextRefused
+from pipelines.embedding.errors import (
+    EmbedderError,
+    EmbedderMisuse,
+    EmbedderUnavailable,
+    EndpointRefused,
+    RequestFailed,
+    TextRefused,
+)
 from pipelines.embedding.retry_after import seconds_to_wait
 from pipelines.embedding.splitting import CharacterSplitter
 
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
     from pipelines.embedding.vectors import Row
 
 OPENAI = "https://api.openai.com/v1"
+OLLAMA = "http://localhost:11434/v1"
 _READS = 8_000
 _LARGEST_ANSWER = 256 * 1024**2
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -46,18 +54,19 @@ class Patience:
 
 
 class Endpoint:
-    provider = "openai"
     appetite = Appetite(texts=64, characters=100_000, calls=2)
 
     def __init__(
         self,
         model: str,
         *,
+        provider: str = "openai",
         url: str,
         key: str | None,
         patience: Patience,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self.provider = provider
         self.model = model
         self.dimension = 0
         self._url = url
@@ -81,8 +90,7 @@ class Endpoint:
             [row] = await self.embed(["how many numbers"])
         except (TextRefused, RequestFailed) as error:
             raise EmbedderMisuse(
-                f"{self._where} does not embed with {self.model}: {error.message}",
-                hint="check the model's name after openai: and --embedder-url",
+                f"{self._where} does not embed with {self.model}: {error.message}", hint=self._name_hint
             ) from error
         self.dimension = len(row)
         if found := vectors.flaw(row, self.dimension or 1):
@@ -100,6 +108,9 @@ class Endpoint:
                 # What broke on these texts is better tried with fewer of them.
                 tries = min(2, self._patience.tries) if isinstance(error, RequestFailed) else self._patience.tries
                 if attempt >= tries or waited + pause > self._patience.pauses:
+                    raise
+                # Before the first answer a refused connection is a wrong address, or a server that was not started.
+                if isinstance(error, EndpointRefused) and not self.dimension:
                     raise
             waited += pause
             await self._pause(pause)
@@ -134,6 +145,10 @@ class Endpoint:
                     raise self._failure(response, body, len(texts))
         except TimeoutError as error:
             raise EmbedderUnavailable(f"{self._where} did not answer within {self._patience.seconds:g} s") from error
+        except aiohttp.ClientConnectorError as error:
+            raise EndpointRefused(
+                f"nothing answers at {self._url}: {error.os_error.strerror or error.os_error}", hint=self._address_hint
+            ) from error
         except (aiohttp.ClientError, OSError) as error:
             raise EmbedderUnavailable(
                 f"{self._where} cannot be reached, or broke off: {self._said(str(error) or type(error).__name__)}",
@@ -171,7 +186,19 @@ class Endpoint:
             return TextRefused(f"{told} to {asked} texts: {said}" if asked > 1 else f"{told}: {said}")
         if status >= 500:
             return RequestFailed(f"{told}: {said}")
-        return EmbedderMisuse(f"{told}: {said}", hint="check --embedder-url and the model's name after openai:")
+        return EmbedderMisuse(f"{told}: {said}", hint=self._name_hint)
+
+    @property
+    def _name_hint(self) -> str:
+        if self.provider == "ollama":
+            return f"fetch the model: ollama pull {self.model}; or check --embedder and --embedder-url"
+        return f"check the model's name after {self.provider}: and --embedder-url"
+
+    @property
+    def _address_hint(self) -> str:
+        if self.provider == "ollama":
+            return "start it: ollama serve; or say where it is: --embedder-url http://HOST:11434/v1"
+        return "start the server, or say where it is: --embedder-url URL"
 
     def _said(self, text: str | bytes) -> str:
         """What a server said, short, on one line and without the key."""
@@ -185,14 +212,17 @@ class Endpoint:
 async def open_endpoint(
     model: str,
     *,
+    provider: str = "openai",
     url: str | None,
     key: str | None,
     patience: Patience | None = None,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Endpoint:
-    address = _address(url)
+    address = _address(url, provider)
+    if provider == "ollama" and not url:
+        key = None  # it needs none, and what is set is most likely OpenAI's
     _check_key(key, address)
-    endpoint = Endpoint(model, url=address, key=key, patience=patience or Patience(), pause=pause)
+    endpoint = Endpoint(model, provider=provider, url=address, key=key, patience=patience or Patience(), pause=pause)
     try:
         await endpoint.learn_dimension()
     except BaseException:
@@ -201,9 +231,9 @@ async def open_endpoint(
     return endpoint
 
 
-def _address(url: str | None) -> str:
+def _address(url: str | None, provider: str) -> str:
     if not url:
-        return OPENAI
+        return OLLAMA if provider == "ollama" else OPENAI
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
         raise EmbedderMisuse("the embedder's URL holds a user or a password", hint=_KEY_HINT)
@@ -212,12 +242,17 @@ def _address(url: str | None) -> str:
             f"{url!r} is not the address of an embedding endpoint",
             hint=f"write it like {OPENAI} or http://HOST:PORT/v1",
         )
-    return url.rstrip("/").removesuffix("/embeddings")
+    address = url.rstrip("/").removesuffix("/embeddings")
+    return f"{address}/v1" if provider == "ollama" and parts.path in ("", "/") else address
 
 
 def _check_key(key: str | None, address: str) -> None:
     if key is None and address == OPENAI:
-        raise EmbedderMisuse("OpenAI's endpoint needs a key and there is none", hint=_KEY_HINT)
+        raise EmbedderMisuse(
+            "OpenAI's endpoint needs a key and there is none",
+            hint="set GRAPHMILL_EMBEDDER_KEY (or OPENAI_API_KEY); or, if another endpoint serves the model, add "
+            "--embedder-url URL",
+        )
     if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
         raise EmbedderMisuse(
             f"the embedder's key ({len(key)} characters, not shown) is empty or holds what no key can",

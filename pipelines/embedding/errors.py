@@ -26,6 +26,12 @@ class EmbedderUnavailable(EmbedderError):
         self.retry_after = retry_after
 
 
+class EndpointRefused(EmbedderUnavailable):
+    """Nothing listens at the embedder's address, or there is no such host."""
+
+    code = "endpoint_refused"
+
+
 class RequestFailed(EmbedderUnavailable):
     """The embedder is there but broke on these texts; fewer of them may go through."""
 

@@ -1,12 +1,16 @@
 """Opening an OpenAI-compatible endpoint: what is learnt, what is refused before or at the first call."""
 
+import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
 
 from pipelines.embedding import Embedded, EmbedderChoice, EmbedderMisuse, Texts, open_embedder
+from pipelines.embedding.endpoint import open_endpoint
+from pipelines.embedding.errors import EndpointRefused
 from pipelines.embedding.retry_after import seconds_to_wait
 from tests.acceptance.embedding_server import DIMENSION, EmbeddingServer, Scripted, vector_of
 
@@ -96,3 +100,51 @@ async def test_a_model_that_makes_no_vectors_is_refused_at_the_start(
     server.script.append(scripted)
     with pytest.raises(EmbedderMisuse, match="model"):
         await open_embedder(EmbedderChoice(name="openai:model", url=server.url))
+
+
+async def test_ollama_is_asked_at_its_own_address_under_its_own_name(server: EmbeddingServer) -> None:
+    bare = server.url.removesuffix("/v1")
+    for url in (bare, f"{bare}/", server.url):
+        embedder = await open_embedder(EmbedderChoice(name="ollama:all-minilm", url=url))
+        assert embedder
+        await embedder.close()
+        assert (embedder.provider, embedder.model, embedder.dimension) == ("ollama", "all-minilm", DIMENSION)
+    assert [seen.model for seen in server.seen] == ["all-minilm"] * 3
+
+
+async def test_a_model_of_another_provider_is_asked_where_the_graph_has_its_vectors(server: EmbeddingServer) -> None:
+    """Elsewhere its name is most likely a slip."""
+    named = EmbedderChoice(name="gemini:embedding-001", url=server.url)
+    with pytest.raises(EmbedderMisuse, match="there is no embedder"):
+        await open_embedder(named)
+    with pytest.raises(EmbedderMisuse, match="vectors of this graph are of gemini:embedding-001") as refused:
+        await open_embedder(EmbedderChoice(name="gemini:embedding-001", of_graph=True))
+    assert "--embedder-url" in refused.value.hint
+    embedder = await open_embedder(replace(named, of_graph=True))
+    assert embedder
+    await embedder.close()
+    assert (embedder.provider, embedder.model) == ("gemini", "embedding-001")
+
+
+@pytest.mark.parametrize(("provider", "hint"), [("openai", "--embedder-url URL"), ("ollama", "ollama serve")])
+async def test_an_endpoint_that_is_not_there_is_told_at_once(provider: str, hint: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    waited: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        waited.append(seconds)
+
+    with pytest.raises(EndpointRefused, match=f"nothing answers at {url}") as refused:
+        await open_endpoint("model", provider=provider, url=url, key=None, pause=pause)
+    assert hint in refused.value.hint
+    assert waited == []
+
+
+async def test_a_model_that_ollama_does_not_have_is_told_with_the_command_that_fetches_it(
+    server: EmbeddingServer,
+) -> None:
+    server.script.append(Scripted(status=404, body=b'{"error": {"message": "model not found, try pulling it"}}'))
+    with pytest.raises(EmbedderMisuse, match="try pulling it") as refused:
+        await open_embedder(EmbedderChoice(name="ollama:absent", url=server.url))
+    assert "ollama pull absent" in refused.value.hint

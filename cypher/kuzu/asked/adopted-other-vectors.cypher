@@ -1,7 +1,0 @@
-// As other-vectors, of labels that a migration adopted, which are put in for `Adopted`.
-MATCH (n:Adopted)
-WHERE n.projectId = $project
-  AND ((n._state = 'ready' AND (n._embeddingProvider <> $provider OR n._embeddingModel <> $model))
-    OR (n._state = 'skip' AND n._errorMessage = $unembedded))
-RETURN label(n) AS label, n.uuid AS uuid, n._state AS state
-ORDER BY uuid LIMIT $limit
