@@ -5,6 +5,8 @@ In a file `%label%` stands for an identifier and `%[SET |n.%property% = $%proper
 where there is none. In the queries of a migration `%any dirty|n.@ = true%` stands for one such text per name of a mark,
 of which one must hold; `%first …%` for the first that has a value, `%each …%` for all of them, and `%part rules%` for
 another file. Only names that are plain identifiers get in; values are always parameters.
+
+`Adopted` at the end of a list of labels, `(n:File|Adopted)`, stands for the labels that a migration brought.
 """
 
 import re
@@ -22,6 +24,7 @@ _TYPE = re.compile(r"[A-Z][A-Za-z0-9_(), \[\]]{0,4000}")
 _REPEATED = re.compile(r"%\[(?:([^|\]]*)\|)?(.+?)\]%", re.DOTALL)
 _OF_MARKS = re.compile(r"%(any|first|each) (\w+)\|(.+?)%")
 _PART = re.compile(r"%part (\w+)%")
+_WITH_ADOPTED = re.compile(r"\((\w*):(?:(\w+(?:[:|]\w+)*)([:|]))?Adopted\)")
 _ALTERED = re.compile(r"ALTER TABLE (\w+)")
 _CREATED = re.compile(r"CREATE\s+(?:CONSTRAINT|INDEX|NODE TABLE|REL TABLE)\s+(?:IF NOT EXISTS\s+)?(\w+)")
 
@@ -107,6 +110,35 @@ def with_type(text: str, kind: str) -> str:
     return text.replace("%kind%", kind)
 
 
+@cache
+def with_adopted(text: str, dialect: str, adopted: tuple[str, ...]) -> str:
+    """Put the labels that a migration brought into a query.
+
+    A node on a server may have several labels: it goes by the first in the alphabet of those that graphmill knows.
+    """
+    if "Adopted" not in text:
+        return text
+    for label in adopted:
+        if not is_identifier(label):
+            raise ValueError(f"{label[:60]!r} is not a name of letters, digits and underscores")
+    separator = "|" if dialect == "neo4j" else ":"
+    renamed: dict[str, str] = {}
+
+    def listed(match: re.Match[str]) -> str:
+        variable, own = match[1], match[2].split(match[3]) if match[2] else []
+        if adopted and dialect == "neo4j" and variable:
+            known = ", ".join(f"'{label}'" for label in sorted({*own, *adopted}))
+            renamed[f"head(labels({variable}))"] = f"head([each IN [{known}] WHERE each IN labels({variable})])"
+        return f"({variable}:{separator.join([*own, *adopted])})"
+
+    if not adopted and re.search(r"\(\w*:Adopted\)", text):
+        raise ValueError("the query is about labels that a migration brought, and there are none")
+    text = _WITH_ADOPTED.sub(listed, text)
+    for plain, several in renamed.items():
+        text = text.replace(plain, several)
+    return text
+
+
 def migrations(dialect: str) -> list[Migration]:
     """The numbered schema files in order."""
     return [_migration(path) for path in sorted((_ROOT / dialect / "schema").glob("[0-9]*.cypher"))]
@@ -120,8 +152,9 @@ def asked(dialect: str) -> dict[str, str]:
     }
 
 
-def catalogue(dialect: str) -> list[NamedQuery]:
-    return [_named(path) for path in sorted((_ROOT / dialect / "named").glob("*.cypher"))]
+def catalogue(dialect: str, adopted: tuple[str, ...] = ()) -> list[NamedQuery]:
+    """The queries that people run by name, over graphmill's own labels and those that a migration brought."""
+    return [_named(path, dialect, adopted) for path in sorted((_ROOT / dialect / "named").glob("*.cypher"))]
 
 
 def _repeat(before: str, template: str, properties: Sequence[str], columns: Sequence[str]) -> str:
@@ -161,7 +194,7 @@ def _migration(path: Path) -> Migration:
     return Migration(number=int(number), name=name, statements=statements)
 
 
-def _named(path: Path) -> NamedQuery:
+def _named(path: Path, dialect: str, adopted: tuple[str, ...]) -> NamedQuery:
     text = path.read_text(encoding="utf-8")
     about = " ".join(line.lstrip()[2:].strip() for line in text.splitlines() if line.lstrip().startswith("//"))
-    return NamedQuery(name=path.stem, about=about, text=_without_comments(text))
+    return NamedQuery(name=path.stem, about=about, text=with_adopted(_without_comments(text), dialect, adopted))

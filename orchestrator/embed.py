@@ -208,14 +208,12 @@ async def send_back_what_another_model_made(
         "unembedded": NO_EMBEDDER,
         "limit": _PAGE,
     }
-    adopted = ["adopted-other-vectors"] if (await lifecycle.store.ask("adopted")).rows else []
-    for question in ("other-vectors", *adopted):
-        while rows := (await lifecycle.store.ask(question, parameters)).rows:
-            moves = [
-                transition(Ref(label=label, uuid=uuid), expected=State(state), to=State.LINKED)
-                for label, uuid, state in rows
-            ]
-            moved += len(moves) - len(await lifecycle.move_what_is_still_so(moves))
+    while rows := (await lifecycle.store.ask("other-vectors", parameters)).rows:
+        moves = [
+            transition(Ref(label=label, uuid=uuid), expected=State(state), to=State.LINKED)
+            for label, uuid, state in rows
+        ]
+        moved += len(moves) - len(await lifecycle.move_what_is_still_so(moves))
     return moved
 
 

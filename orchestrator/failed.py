@@ -1,13 +1,11 @@
 """The nodes that are in error: how many of each kind, and which, with the place in the source that each came from."""
 
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from graph_stores.model import NodeRow, Ref, Select
 from graph_stores.protocol import Store
-from orchestrator.migration.afterwards import adopted_labels
 from orchestrator.states import ErrorClass, ErrorType, State
 
 _PAGE = 500
@@ -70,22 +68,7 @@ async def kinds(store: Store, which: Filter) -> list[Kind]:
         Kind(label=label, error_type=kind or "", error_class=grade or "", message=message or "", count=count)
         for label, kind, grade, message, count in answer.rows
     ]
-    return sorted((*found, *await _adopted(store, which)), key=lambda each: (-each.count, each.label))
-
-
-async def _adopted(store: Store, which: Filter) -> list[Kind]:
-    """Of labels that a migration brought, which no question of graphmill's own names."""
-    labels = [label for label in await adopted_labels(store) if not which.labels or label in which.labels]
-    counts: Counter[tuple[str, str, str, str]] = Counter()
-    if not labels:
-        return []
-    async for rows in _pages(store, replace(which, labels=labels)):
-        for row in rows:
-            counts[row.label, row.error_type or "", row.error_class or "", row.error_message or ""] += 1
-    return [
-        Kind(label=label, error_type=kind, error_class=grade, message=message, count=count)
-        for (label, kind, grade, message), count in counts.items()
-    ]
+    return sorted(found, key=lambda each: (-each.count, each.label))
 
 
 async def failed(store: Store, which: Filter, *, limit: int | None) -> list[Failed]:

@@ -25,14 +25,14 @@ from orchestrator.files.roots import Source
 from orchestrator.leases import LEASE_SECONDS, owner_name
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.messages import first_of
-from orchestrator.migration.afterwards import adopted_labels, send_on_what_was_migrated
+from orchestrator.migration.afterwards import send_on_what_was_migrated
 from orchestrator.progress import Standing, read_standing
 from orchestrator.runs.course import begin, move_on
 from orchestrator.runs.records import Run, counts_of, read_runs
 from orchestrator.runs.sources import SourceLost
 from orchestrator.runs.steps import Consolidate, Reader, ReadPartitions
 from orchestrator.settle import unsettle
-from orchestrator.stages import STAGES, does, is_nothing_waiting, is_over
+from orchestrator.stages import STAGES, adopted_labels, does, is_nothing_waiting, is_over
 from orchestrator.states import EMBED, LINK, PARSE, State
 from orchestrator.stray import Waiting
 from orchestrator.tally import Tally
@@ -246,7 +246,7 @@ class Job:
             name = name_of(provider=found.provider, model=found.model)
             raise Misuse(
                 f"the graph's vectors are of {name} ({found.dimension} numbers), this worker would make others",
-                hint=f"give --embedder {name}, or change the model with: graphmill ingest --embedder "
+                hint=f"give --embedder {name}, or change the model with: graphmill ingest PATH --embedder "
                 f"{self._plan.embedder.name}",
             )
         # First the nodes and then the space: a job that ends in between finds the nodes waiting.

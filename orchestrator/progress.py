@@ -13,8 +13,8 @@ from graph_stores.model import ErrorCount, Progress, Table
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.overview import Overview, current
-from orchestrator.stages import WORKED_ON
-from orchestrator.states import RECORDS, WORKING, Stage, State
+from orchestrator.stages import works_on
+from orchestrator.states import RECORDS, STAGES, WORKING, Stage, State
 from orchestrator.workers import LABEL as WORKER
 from orchestrator.workers import AtWork, gone_owners, read_workers
 
@@ -153,8 +153,7 @@ def _standing(progress: Progress, rates: Mapping[str, float], *, store: str, pro
         stuck=0,
         rate=rates.get("rest", 0.0),
         stages={
-            stage.name: Pace(remaining=_waiting(progress, stage, worked_on), rate=rates.get(stage.name, 0.0))
-            for stage, worked_on in WORKED_ON.items()
+            stage.name: Pace(remaining=_waiting(progress, stage), rate=rates.get(stage.name, 0.0)) for stage in STAGES
         },
     )
 
@@ -163,9 +162,9 @@ def _in_flight(progress: Progress) -> int:
     return sum(each.count for each in progress.counts if each.state in WORKING)
 
 
-def _waiting(progress: Progress, stage: Stage, labels: Sequence[str]) -> int:
+def _waiting(progress: Progress, stage: Stage) -> int:
     before = (stage.waiting, stage.working)
-    return sum(each.count for each in progress.counts if each.label in labels and each.state in before)
+    return sum(each.count for each in progress.counts if works_on(stage, each.label) and each.state in before)
 
 
 def _in_order(counts: Mapping[str, int]) -> dict[str, int]:

@@ -12,8 +12,7 @@ from difflib import get_close_matches
 from graph_stores.errors import Misuse
 from graph_stores.model import Hit, NodeRow, Select, Value, VectorSpace
 from graph_stores.protocol import Store
-from orchestrator.migration.afterwards import adopted_labels
-from orchestrator.stages import TEXTS
+from orchestrator.stages import TEXTS, adopted_labels
 from orchestrator.states import State
 from pipelines.embedding import Embedded, Embedder, Texts, name_of
 
@@ -94,14 +93,14 @@ async def search(
     """The texts that are nearest to what is asked, best first."""
     adopted = await _adopted_here(store)
     _check_labels(labels, (*TEXTS, *adopted))
-    _check_space(await store.vector_space(), embedder)
+    space = _checked(await store.vector_space(), embedder)
     [answer] = await Texts(embedder).embed([text])
     if not isinstance(answer, Embedded):
         raise answer
     wanted = labels or (*TEXTS, *adopted)
-    matches = await _Nearest(store, answer.vector, wanted, -1.0 if min_score is None else min_score).best(limit)
-    # What is around the nodes of an older graph only that graph's own queries know.
-    return [await _found(store, match, text, 0 if match.node.label in adopted else hops) for match in matches]
+    least = -1.0 if min_score is None else min_score
+    matches = await _Nearest(store, answer.vector, space, wanted, least).best(limit)
+    return [await _found(store, match, text, _Around(store, hops, is_mixed=bool(adopted))) for match in matches]
 
 
 async def _adopted_here(store: Store) -> list[str]:
@@ -114,9 +113,12 @@ async def _adopted_here(store: Store) -> list[str]:
 class _Nearest:
     """Looks further and further, because the nearest may be waiting for a new vector, or be pieces of one text."""
 
-    def __init__(self, store: Store, vector: Sequence[float], labels: Sequence[str], min_score: float) -> None:
+    def __init__(
+        self, store: Store, vector: Sequence[float], space: VectorSpace, labels: Sequence[str], min_score: float
+    ) -> None:
         self._store = store
         self._vector = vector
+        self._made_by = (space.provider, space.model)
         self._wanted = frozenset(labels)
         self._asked = [*labels, _PIECE]
         self._min_score = min_score
@@ -136,12 +138,19 @@ class _Nearest:
         for hit in hits:
             if hit.score < self._min_score or len(matches) == limit:
                 break
+            if not self._is_comparable(hit.node):
+                continue
             node = await self._whole(hit.node) if hit.node.label == _PIECE else hit.node
             if node and node.uuid not in matches and node.state == State.READY and node.label in self._wanted:
                 matches[node.uuid] = _Match(
                     node=node, score=hit.score, content=hit.node.properties.get("content") or ""
                 )
         return list(matches.values())
+
+    def _is_comparable(self, node: NodeRow) -> bool:
+        """A vector that another model made, of a text that waits to be embedded anew, is nearest only by chance."""
+        provider, model = (node.properties.get(f"_embedding{each}") for each in ("Provider", "Model"))
+        return (provider or self._made_by[0], model or self._made_by[1]) == self._made_by
 
     async def _whole(self, piece: NodeRow) -> NodeRow | None:
         """The text that a piece is of; None where it went meanwhile."""
@@ -156,7 +165,7 @@ class _Nearest:
         return self._wholes[piece.uuid]
 
 
-async def _found(store: Store, match: _Match, text: str, hops: int) -> Found:
+async def _found(store: Store, match: _Match, text: str, around: "_Around") -> Found:
     return Found(
         uuid=match.node.uuid,
         label=match.node.label,
@@ -164,7 +173,7 @@ async def _found(store: Store, match: _Match, text: str, hops: int) -> Found:
         score=match.score,
         source=await _source(store, match.node),
         text=snippet(match.content, text),
-        neighbours=await _neighbours(store, match.node, hops),
+        neighbours=await around.neighbours(match.node),
     )
 
 
@@ -180,33 +189,41 @@ async def _source(store: Store, node: NodeRow) -> str | None:
     return f"{root}/{path}{lines}"
 
 
-async def _neighbours(store: Store, node: NodeRow, hops: int) -> list[Neighbour]:
-    """Nearer ones first, and of each kind of relationship some before there are more of one."""
-    found: dict[str, Neighbour] = {}
-    edge = [(node.label, node.uuid)]
-    for step in range(1, hops + 1):
-        beyond: list[Neighbour] = []
-        for label, uuid in edge:
-            if len(found) >= _MOST_NEIGHBOURS:
-                return list(found.values())
-            for each in await _around(store, label, uuid, step):
-                if each.uuid not in found and each.uuid != node.uuid and len(found) < _MOST_NEIGHBOURS:
-                    found[each.uuid] = each
-                    beyond.append(each)
-        edge = [(each.label, each.uuid) for each in beyond]
-    return list(found.values())
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is connected with a result. `is_mixed` says that a migration brought labels and relationships of its own."""
 
+    store: Store
+    hops: int
+    is_mixed: bool
 
-async def _around(store: Store, label: str, uuid: str, hops: int) -> list[Neighbour]:
-    # One more than are shown, because the node that was come from may be among them.
-    table = await store.ask(f"neighbours-of-{label.lower()}", {"uuid": uuid, "limit": _MOST_NEIGHBOURS + 1})
-    kinds: dict[tuple[str, bool], list[Neighbour]] = {}
-    for relationship, forward, other, to, name in table.rows:
-        kinds.setdefault((relationship, forward), []).append(
-            Neighbour(uuid=to, label=other, name=name or "", relationship=relationship, forward=forward, hops=hops)
-        )
-    ranked = [(rank, kind, each) for kind, some in kinds.items() for rank, each in enumerate(some)]
-    return [each for _, _, each in sorted(ranked, key=lambda item: (item[0], item[1]))]
+    async def neighbours(self, node: NodeRow) -> list[Neighbour]:
+        """Nearer ones first, and of each kind of relationship some before there are more of one."""
+        found: dict[str, Neighbour] = {}
+        edge = [(node.label, node.uuid)]
+        for step in range(1, self.hops + 1):
+            beyond: list[Neighbour] = []
+            for label, uuid in edge:
+                if len(found) >= _MOST_NEIGHBOURS:
+                    return list(found.values())
+                for each in await self._next(label, uuid, step):
+                    if each.uuid not in found and each.uuid != node.uuid and len(found) < _MOST_NEIGHBOURS:
+                        found[each.uuid] = each
+                        beyond.append(each)
+            edge = [(each.label, each.uuid) for each in beyond]
+        return list(found.values())
+
+    async def _next(self, label: str, uuid: str, hops: int) -> list[Neighbour]:
+        question = "neighbours" if self.is_mixed else f"neighbours-of-{label.lower()}"
+        # One more than are shown, because the node that was come from may be among them.
+        table = await self.store.ask(question, {"uuid": uuid, "limit": _MOST_NEIGHBOURS + 1})
+        kinds: dict[tuple[str, bool], list[Neighbour]] = {}
+        for relationship, forward, other, to, name in table.rows:
+            kinds.setdefault((relationship, forward), []).append(
+                Neighbour(uuid=to, label=other, name=name or "", relationship=relationship, forward=forward, hops=hops)
+            )
+        ranked = [(rank, kind, each) for kind, some in kinds.items() for rank, each in enumerate(some)]
+        return [each for _, _, each in sorted(ranked, key=lambda item: (item[0], item[1]))]
 
 
 def snippet(content: str, asked: str) -> str:
@@ -253,7 +270,8 @@ def _check_labels(labels: Sequence[str], known: Sequence[str]) -> None:
             )
 
 
-def _check_space(space: VectorSpace | None, embedder: Embedder) -> None:
+def _checked(space: VectorSpace | None, embedder: Embedder) -> VectorSpace:
+    """The space of the graph's vectors, in which the embedder's must be too."""
     if space is None:
         raise SearchMisuse(
             "there are no vectors in this graph yet", hint="embed something first: graphmill ingest PATH"
@@ -265,6 +283,7 @@ def _check_space(space: VectorSpace | None, embedder: Embedder) -> None:
             hint=f"search with --embedder {_name(space)}, or embed the graph anew: "
             f"graphmill ingest PATH --embedder {_name(own)}",
         )
+    return space
 
 
 def _name(space: VectorSpace) -> str:

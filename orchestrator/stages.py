@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from graph_stores.model import Select
 from graph_stores.protocol import Store
 from orchestrator.runs.records import PARTITION, RUN
-from orchestrator.states import EMBED, LINK, PARSE, State
+from orchestrator.states import EMBED, LINK, PARSE, RECORDS, Stage, State
 
 if TYPE_CHECKING:
     from orchestrator.worker import Step
@@ -19,11 +19,27 @@ STAGES = (READ, PARSE.name, LINK.name, EMBED.name)
 # What a stage works on: whole sources are parsed and linked, texts are embedded.
 SOURCES = ("File", "Article")
 TEXTS = ("MarkdownSection", "Scope", "TextSection", "Section")
-WORKED_ON = {PARSE: SOURCES, LINK: SOURCES, EMBED: TEXTS}
+# Labels of graphmill's own whose nodes have no text. Any other label is of texts, also one that a migration brought.
+_TEXTLESS = RECORDS.union(SOURCES, ("Directory", "Category", "Wiki", "Chunk"))
 # An engine cannot tell the type of what an empty list holds.
 _NONE = [""]
 _UNPARSED = [State.PENDING.value, State.PARSING.value]
 _UNLINKED = [*_UNPARSED, State.PARSED.value, State.LINKING.value]
+
+
+def works_on(stage: Stage, label: str) -> bool:
+    """Whether nodes with this label are the work of the stage."""
+    return label not in _TEXTLESS if stage is EMBED else label in SOURCES
+
+
+async def adopted_labels(store: Store) -> list[str]:
+    """Labels beyond graphmill's own: a migration brought nodes with them into the graph and gave them a state."""
+    return sorted(row[0] for row in (await store.ask("adopted")).rows)
+
+
+async def labels_of(store: Store, stage: Stage) -> list[str]:
+    """The labels of the nodes that are the work of the stage."""
+    return [*TEXTS, *await adopted_labels(store)] if stage is EMBED else list(SOURCES)
 
 
 def does(stages: Set[str], step: "Step") -> bool:
@@ -35,14 +51,12 @@ def does(stages: Set[str], step: "Step") -> bool:
 
 async def is_nothing_waiting(store: Store, stages: Set[str]) -> bool:
     """Whether nothing waits for one of these stages now or is in it, whatever others could still bring."""
-    waiting = {
-        READ: Select(labels=[PARTITION], states=_UNPARSED, limit=1),
-        **{
-            stage.name: Select(labels=labels, states=[stage.waiting.value, stage.working.value], limit=1)
-            for stage, labels in WORKED_ON.items()
-        },
-    }
-    return not any([await store.nodes(waiting[name]) for name in STAGES if name in stages])
+    waiting = [Select(labels=[PARTITION], states=_UNPARSED, limit=1)] if READ in stages else []
+    for stage in (PARSE, LINK, EMBED):
+        if stage.name in stages:
+            states = [stage.waiting.value, stage.working.value]
+            waiting.append(Select(labels=await labels_of(store, stage), states=states, limit=1))
+    return not any([await store.nodes(each) for each in waiting])
 
 
 async def is_over(store: Store, stages: Set[str]) -> bool:

@@ -1,5 +1,6 @@
 MATCH (n:%label%)
 WHERE n.uuid > $after AND n.projectId = $project AND n._state IS NOT NULL
+  AND none(each IN labels(n) WHERE each IN $before)
   AND ($errorType IS NULL OR n._errorType = $errorType)
   AND ($errorClass IS NULL OR n._errorClass = $errorClass)
   AND (NOT $expired OR n._leaseOwner IS NULL OR n._leaseToken IS NULL OR n._leaseUntil IS NULL

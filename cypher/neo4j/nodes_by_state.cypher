@@ -2,7 +2,7 @@
 MATCH (n:%label%)
 USING INDEX SEEK n:%label%(projectId, _state, _depth, _detectedAt)
 WHERE n.projectId = $project AND n._state IN $states AND n._depth >= $shallowest AND n._detectedAt IS NOT NULL
-  AND n.uuid > $after
+  AND n.uuid > $after AND none(each IN labels(n) WHERE each IN $before)
   AND ($errorType IS NULL OR n._errorType = $errorType)
   AND ($errorClass IS NULL OR n._errorClass = $errorClass)
   AND (NOT $expired OR n._leaseOwner IS NULL OR n._leaseToken IS NULL OR n._leaseUntil IS NULL

@@ -1,6 +1,7 @@
 UNWIND $uuids AS uuid
 MATCH (n:%label% {uuid: uuid})
 WHERE n.uuid > $after AND n.projectId = $project AND n._state IS NOT NULL
+  AND none(each IN labels(n) WHERE each IN $before)
   AND ($states IS NULL OR n._state IN $states)
   AND ($errorType IS NULL OR n._errorType = $errorType)
   AND ($errorClass IS NULL OR n._errorClass = $errorClass)

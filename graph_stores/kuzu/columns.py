@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LARGE = frozenset({"embedding", "_content"})
-_ADOPTED = "(n:Adopted)"
 _VECTOR = re.compile(r"FLOAT\[(\d+)\]")
 _OURS = re.compile(r"(STRING|INT64|DOUBLE|BOOL|TIMESTAMP)(\[\])?|FLOAT\[\d*\]")
 VECTOR_LIST = "FLOAT[]"
@@ -56,12 +55,15 @@ class Tables:
         """The labels whose nodes have a state."""
         return sorted(label for label, columns in self.nodes.items() if "_state" in columns)
 
-    def naming(self, text: str) -> str:
-        """A question with the labels that a migration adopted, where it is about them."""
-        if _ADOPTED not in text:
-            return text
+    @property
+    def adopted(self) -> tuple[str, ...]:
+        """The labels whose nodes have a state since a migration brought them."""
         own = {name for each in cypher.migrations(DIALECT) for name in each.creates}
-        return text.replace(_ADOPTED, f"(n:{':'.join(label for label in self.labels if label not in own)})")
+        return tuple(label for label in self.labels if label not in own)
+
+    def naming(self, text: str) -> str:
+        """A question with the labels that a migration brought, where it asks for them."""
+        return cypher.with_adopted(text, DIALECT, self.adopted) if "Adopted" in text else text
 
     @property
     def vector_labels(self) -> list[str]:

@@ -41,11 +41,15 @@ class Reading:
 
         async def page(tx: AsyncManagedTransaction) -> list[NodeRow]:
             rows: list[NodeRow] = []
-            for label in await self._labels_of(tx, select):
+            labels = await self._labels_of(tx, select)
+            # A node of a graph that was migrated may have several labels, and is returned under the first.
+            several = [each for each in labels if self._schema.shape.adopted]
+            for label in labels:
                 if label >= after.label and len(rows) < select.limit:
                     text = cypher.render(DIALECT, _form(select), label=label)
                     beyond = after.uuid if label == after.label else ""
-                    answer = await fetch(tx, text, **parameters, after=beyond, limit=select.limit - len(rows))
+                    asked = {"after": beyond, "before": [each for each in several if each < label]}
+                    answer = await fetch(tx, text, **parameters, **asked, limit=select.limit - len(rows))
                     rows += [node_row(label, each["row"]) for each in answer]
             return rows
 
@@ -56,7 +60,7 @@ class Reading:
         if select.labels or select.uuids or not select.states:
             return sorted(set(select.labels) or labels)
         asked = {"project": self._project, "states": list(select.states), "shallowest": SHALLOWEST}
-        found = await fetch(tx, cypher.load(DIALECT, "labels_in_states"), **asked)
+        found = await fetch(tx, self._schema.shape.naming(cypher.load(DIALECT, "labels_in_states")), **asked)
         return sorted({each["label"] for each in found}.intersection(labels))
 
     async def progress(self, *, finished: Sequence[str], window: float) -> Progress:

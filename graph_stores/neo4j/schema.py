@@ -38,6 +38,10 @@ class Shape:
     adopted: frozenset[str] = frozenset()
     """Those of the labels that are not graphmill's own: a migration found nodes with a state under them."""
 
+    def naming(self, text: str) -> str:
+        """A question with the labels that a migration brought, where it asks for them."""
+        return cypher.with_adopted(text, DIALECT, tuple(sorted(self.adopted)))
+
     def check_labels(self, labels: Iterable[str]) -> None:
         _check("label", set(labels), self.labels)
 

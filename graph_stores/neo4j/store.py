@@ -127,7 +127,8 @@ class Neo4jStore:
 
     async def ask(self, question: str, parameters: Mapping[str, Value] | None = None) -> Table:
         asked = Question.of(DIALECT, question, project=self.project, parameters=parameters or {})
-        columns, records = await self._connection.answer(asked.text, sendable(asked.parameters))
+        text = self._schema.shape.naming(asked.text)
+        columns, records = await self._connection.answer(text, sendable(asked.parameters))
         return self._table(columns, records)
 
     async def query(

@@ -21,7 +21,10 @@ _USES_PROJECT = re.compile(r"\$project\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
+    """A query of the catalogue, `name`, is also about the labels that a migration brought into the graph."""
+
     text: str
+    name: str | None
     parameters: dict[str, Value]
     write: bool
     timeout: float
@@ -31,9 +34,10 @@ class _Request:
         parameters = dict(self.parameters)
         if _USES_PROJECT.search(self.text):
             parameters.setdefault("project", store.project)
-        if self.is_named and "$gone" in self.text:
+        text = self.text if self.name is None else await named_query(store, self.name)
+        if self.name is not None and "$gone" in text:
             parameters = {**await _of_stuck_nodes(store), **parameters}
-        return await store.query(self.text, parameters, write=self.write, timeout=self.timeout)
+        return await store.query(text, parameters, write=self.write, timeout=self.timeout)
 
 
 async def _of_stuck_nodes(store: Store) -> dict[str, Value]:
@@ -96,7 +100,7 @@ def query(
     from orchestrator.cli.session import with_store
 
     text = _named(options, name) if name is not None else _given(cypher)
-    request = _Request(text=text, parameters=parameters, write=write, timeout=timeout, is_named=name is not None)
+    request = _Request(text=text, name=name, parameters=parameters, write=write, timeout=timeout)
     _print(with_store(options, request.answer), as_json=options.json, as_csv=as_csv)
 
 
@@ -142,6 +146,14 @@ def _named(options: GlobalOptions, name: str) -> str:
         near = did_you_mean(name, texts)
         raise Misuse(f"there is no query named {name!r}{near}", hint="see them all with: graphmill query --list")
     return texts[name]
+
+
+async def named_query(store: Store, name: str) -> str:
+    import graph_stores
+    from orchestrator.stages import adopted_labels
+
+    queries = catalogue(graph_stores.dialect_of(store.url), tuple(await adopted_labels(store)))
+    return next(each.text for each in queries if each.name == name)
 
 
 def _given(cypher: str | None) -> str:

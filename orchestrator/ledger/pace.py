@@ -11,11 +11,11 @@ from orchestrator.ledger.lines import Record, at_of, decode_record
 from orchestrator.ledger.reading import opened, shortly_before
 from orchestrator.ledger.record import time_of, time_text
 from orchestrator.progress import SHORTEST
-from orchestrator.stages import WORKED_ON
-from orchestrator.states import AT_REST, RECORDS
+from orchestrator.stages import works_on
+from orchestrator.states import AT_REST, RECORDS, STAGES
 
 _MICRO = 1_000_000
-_AT_WORK = {stage.working.value: stage for stage in WORKED_ON}
+_AT_WORK = {stage.working.value: stage for stage in STAGES}
 # More than this is not read for it: of a fast job the last few seconds tell as much as a minute.
 _MOST_READ = 16 << 20
 _SHRINKS_TO = 7
@@ -65,6 +65,6 @@ def _done(record: Record) -> list[str]:
     done = [
         stage.name
         for state, following in pairwise((record.before, *record.via, record.after))
-        if (stage := _AT_WORK.get(state or "")) and stage.done == following and record.label in WORKED_ON[stage]
+        if (stage := _AT_WORK.get(state or "")) and stage.done == following and works_on(stage, record.label)
     ]
     return [*done, "rest"] if record.after in AT_REST else done

@@ -19,7 +19,6 @@ from orchestrator.ledger.latest import Latest
 from orchestrator.ledger.reading import LedgerMissing, Reading
 from orchestrator.ledger.record import Entry, time_of
 from orchestrator.ledger.scribe import Scribe
-from orchestrator.migration.afterwards import adopted_labels
 from orchestrator.paging import paged
 from orchestrator.workers import read_workers
 
@@ -142,11 +141,9 @@ def _gone(latest: Latest) -> Entry:
 
 
 async def _found(store: Store, since: datetime) -> AsyncIterator[Found]:
-    adopted = ["adopted-changed-since"] if await adopted_labels(store) else []
-    for question in ("changed-since", *adopted):
-        async for rows in paged(store, question, limit=_PAGE, since=since):
-            for node, label, state, at, run in rows:
-                yield Found(node=node, label=label, state=state, at=_micros(at), run=run)
+    async for rows in paged(store, "changed-since", limit=_PAGE, since=since):
+        for node, label, state, at, run in rows:
+            yield Found(node=node, label=label, state=state, at=_micros(at), run=run)
 
 
 def _micros(at: datetime | int) -> int:

@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 
 from orchestrator.ledger.lines import Record
 from orchestrator.ledger.record import time_of
-from orchestrator.stages import SOURCES, TEXTS, WORKED_ON
+from orchestrator.stages import SOURCES, TEXTS, works_on
 from orchestrator.states import RECORDS, STAGES, State
 
 _WORKING = {str(stage.working): stage.name for stage in STAGES}
 # Nodes that a stage does no work on: they pass through it in one commit, along with or because of others. What has a
 # label that we do not know, from a migrated graph or an older ledger, counts everywhere.
-_PASSING = {
-    stage.name: RECORDS.union(("Directory", "Wiki", "Category", "Chunk"), SOURCES, TEXTS).difference(worked_on)
-    for stage, worked_on in WORKED_ON.items()
-}
+_OWN = RECORDS.union(("Directory", "Wiki", "Category", "Chunk"), SOURCES, TEXTS)
+_PASSING = {stage.name: frozenset(label for label in _OWN if not works_on(stage, label)) for stage in STAGES}
 _REMOVED = "(removed)"
 # Neighbouring steps differ by two in a hundred: what is told is off by one at most.
 _STEP = math.log(1.02)

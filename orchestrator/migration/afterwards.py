@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graph_stores.model import NodeRow, Select, Transition
-from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
-from orchestrator.stages import TEXTS
+from orchestrator.stages import TEXTS, adopted_labels
 from orchestrator.states import State
+
+__all__ = ["Sent", "adopted_labels", "send_on_what_was_migrated"]
 
 EMPTY = "a placeholder: nothing was ever read for it"
 NO_FOLDER = (
@@ -41,11 +42,6 @@ class Sent:
                 "to have them read: graphmill ingest FOLDER"
             )
         return found
-
-
-async def adopted_labels(store: Store) -> list[str]:
-    """Labels beyond graphmill's own that nodes with a state go by."""
-    return sorted(row[0] for row in (await store.ask("adopted")).rows)
 
 
 async def send_on_what_was_migrated(lifecycle: Lifecycle, adopted: Sequence[str]) -> Sent:

@@ -89,7 +89,7 @@ async def _opened(choice: EmbedderChoice) -> Embedder | None:
     if provider not in _FORMS and not choice.url:
         raise EmbedderMisuse(
             f"graphmill has no embedder for {provider}",
-            hint=f"say where an OpenAI-compatible endpoint serves {model}: add --embedder-url URL",
+            hint=f"run the same command with --embedder-url URL, where an OpenAI-compatible endpoint serves {model}",
         )
     match provider:
         case "none":

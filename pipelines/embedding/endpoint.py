@@ -191,14 +191,14 @@ class Endpoint:
     @property
     def _name_hint(self) -> str:
         if self.provider == "ollama":
-            return f"fetch the model: ollama pull {self.model}; or check --embedder and --embedder-url"
+            return f"fetch the model with: ollama pull {self.model}; or check --embedder and --embedder-url"
         return f"check the model's name after {self.provider}: and --embedder-url"
 
     @property
     def _address_hint(self) -> str:
         if self.provider == "ollama":
-            return "start it: ollama serve; or say where it is: --embedder-url http://HOST:11434/v1"
-        return "start the server, or say where it is: --embedder-url URL"
+            return "start it with: ollama serve; or run the same command with --embedder-url http://HOST:11434/v1"
+        return "start the server, or run the same command with --embedder-url URL, its address up to /v1"
 
     def _said(self, text: str | bytes) -> str:
         """What a server said, short, on one line and without the key."""
@@ -250,8 +250,8 @@ def _check_key(key: str | None, address: str) -> None:
     if key is None and address == OPENAI:
         raise EmbedderMisuse(
             "OpenAI's endpoint needs a key and there is none",
-            hint="set GRAPHMILL_EMBEDDER_KEY (or OPENAI_API_KEY); or, if another endpoint serves the model, add "
-            "--embedder-url URL",
+            hint="set GRAPHMILL_EMBEDDER_KEY (or OPENAI_API_KEY), or run the same command with --embedder-url URL if "
+            "another endpoint serves the model",
         )
     if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
         raise EmbedderMisuse(

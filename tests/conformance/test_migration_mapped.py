@@ -106,9 +106,9 @@ async def test_damage_to_what_a_mapping_brought_is_found_and_its_vectors_are_mad
     )
     store = await open_store(old.url, project="default")
     found = (await examine(store, only_the_graph)).problems
-    assert {(each.check, each.examples[0].uuid) for each in found} == {("adopted-state", "0")}
+    assert {(each.check, each.examples[0].uuid) for each in found} == {("state", "0"), ("adopted-vector", "1")}
     left = await examine(store, replace(only_the_graph, repair=True))
-    assert [each.check for each in left.problems] == ["adopted-state"]
+    assert [each.check for each in left.problems] == ["state"]
     assert (await store.nodes(Select(labels=["Document"], uuids=["1"])))[0].state == "linked"
     await store.close()
 

@@ -294,3 +294,23 @@ def test_every_question_that_is_asked_is_there() -> None:
         if node.args and isinstance(node.args[0], ast.Constant)
     }
     assert asked <= set(cypher.asked("kuzu"))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_labels_that_a_migration_brought_join_a_list_of_labels(dialect: str) -> None:
+    bar = "|" if dialect == "neo4j" else ":"
+    text = f"MATCH (n:File{bar}Adopted) RETURN n.name"
+    assert cypher.with_adopted(text, dialect, ()) == "MATCH (n:File) RETURN n.name"
+    assert cypher.with_adopted(text, dialect, ("A", "B")) == f"MATCH (n:File{bar}A{bar}B) RETURN n.name"
+    with pytest.raises(ValueError, match="letters"):
+        cypher.with_adopted(text, dialect, ("A) DETACH DELETE n //",))
+    with pytest.raises(ValueError, match="there are none"):
+        cypher.with_adopted("MATCH (n:Adopted) RETURN n", dialect, ())
+
+
+def test_a_node_with_several_labels_goes_by_the_first_that_graphmill_knows() -> None:
+    text = "MATCH (n:File|Adopted) RETURN head(labels(n)), head(labels(m))"
+    assert cypher.with_adopted(text, "neo4j", ("Invoice", "Bill")) == (
+        "MATCH (n:File|Invoice|Bill) RETURN head([each IN ['Bill', 'File', 'Invoice'] WHERE each IN labels(n)]), "
+        "head(labels(m))"
+    )

@@ -1,5 +1,5 @@
 // Texts that are ready and have more or fewer pieces than they tell.
-MATCH (n:MarkdownSection:TextSection:Scope:Section)
+MATCH (n:MarkdownSection:TextSection:Scope:Section:Adopted)
 WHERE n.projectId = $project AND n.uuid > $after AND n._state = 'ready'
 WITH n, COUNT { MATCH (n)-[:HAS_CHUNK]->(:Chunk) } AS pieces
 WHERE pieces <> coalesce(n._chunks, 0)

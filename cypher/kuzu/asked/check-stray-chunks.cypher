@@ -1,5 +1,5 @@
 // Pieces that wait for something although their text is at rest.
-MATCH (t:MarkdownSection:TextSection:Scope:Section)-[:HAS_CHUNK]->(c:Chunk)
+MATCH (t:MarkdownSection:TextSection:Scope:Section:Adopted)-[:HAS_CHUNK]->(c:Chunk)
 WHERE c.projectId = $project AND c.uuid > $after
   AND c._state IN ['pending', 'parsed', 'linked'] AND t._state IN ['ready', 'skip']
 RETURN c.uuid AS uuid, 'Chunk' AS label, c._state AS found

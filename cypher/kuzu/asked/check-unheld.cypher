@@ -1,5 +1,5 @@
 // Nodes that are being worked on by nobody.
-MATCH (n:File:Directory:MarkdownSection:Scope:TextSection:Chunk:Article:Section:Category:Wiki:IngestionRun:Partition:Worker)
+MATCH (n:File:Directory:MarkdownSection:Scope:TextSection:Chunk:Article:Section:Category:Wiki:IngestionRun:Partition:Worker:Adopted)
 WHERE n.projectId = $project AND n.uuid > $after AND list_contains($working, n._state)
   AND (n._leaseOwner IS NULL OR n._leaseToken IS NULL OR n._leaseUntil IS NULL)
 RETURN n.uuid AS uuid, label(n) AS label, n._state AS found

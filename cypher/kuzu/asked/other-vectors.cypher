@@ -1,5 +1,5 @@
 // The texts that need another vector: made by another model, or left out while there was none.
-MATCH (n:MarkdownSection:TextSection:Scope:Section)
+MATCH (n:MarkdownSection:TextSection:Scope:Section:Adopted)
 WHERE n.projectId = $project
   AND ((n._state = 'ready' AND (n._embeddingProvider <> $provider OR n._embeddingModel <> $model))
     OR (n._state = 'skip' AND n._errorMessage = $unembedded))

@@ -1,5 +1,5 @@
 // Nodes with a lease, or with what is left of one, although nobody works on them.
-MATCH (n:File|Directory|MarkdownSection|Scope|TextSection|Chunk|Article|Section|Category|Wiki|IngestionRun|Partition|Worker)
+MATCH (n:File|Directory|MarkdownSection|Scope|TextSection|Chunk|Article|Section|Category|Wiki|IngestionRun|Partition|Worker|Adopted)
 WHERE n.projectId = $project AND n.uuid > $after AND NOT n._state IN $working
   AND (n._leaseOwner IS NOT NULL OR n._leaseToken IS NOT NULL OR n._leaseUntil IS NOT NULL)
 RETURN n.uuid AS uuid, head(labels(n)) AS label, n._state AS found

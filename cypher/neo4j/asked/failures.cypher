@@ -1,5 +1,5 @@
 // What went wrong, grouped by message, most frequent first; an empty $type or $class, or one in $labels, lets everything through.
-MATCH (n:File|Directory|MarkdownSection|Scope|TextSection|Chunk|Article|Section|Category|Wiki)
+MATCH (n:File|Directory|MarkdownSection|Scope|TextSection|Chunk|Article|Section|Category|Wiki|Adopted)
 WHERE n.projectId = $project AND n._state = 'error'
   AND ($type = '' OR n._errorType = $type) AND ($class = '' OR n._errorClass = $class)
   AND ('' IN $labels OR head(labels(n)) IN $labels)

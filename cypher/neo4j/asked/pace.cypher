@@ -3,9 +3,9 @@
 // A stage sets the time of the last change too, so that one scan for recent changes finds all.
 WITH datetime.realtime() AS now
 WITH now, now - duration({seconds: $seconds}) AS start
-MATCH (n:File|Directory|MarkdownSection|Scope|TextSection|Chunk|Article|Section|Category|Wiki)
+MATCH (n:File|Directory|MarkdownSection|Scope|TextSection|Chunk|Article|Section|Category|Wiki|Adopted)
 WHERE n.projectId = $project AND n._stateChangedAt >= start
-WITH now, start, n, n:File OR n:Article AS isSource, n:MarkdownSection OR n:Scope OR n:TextSection OR n:Section AS isText
+WITH now, start, n, n:File OR n:Article AS isSource, NOT n:File|Directory|Chunk|Article|Category|Wiki AS isText
 UNWIND [
     {stage: 'parse', at: CASE WHEN isSource THEN n._parsedAt END},
     {stage: 'link', at: CASE WHEN isSource THEN n._linkedAt END},

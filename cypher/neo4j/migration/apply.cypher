@@ -5,7 +5,7 @@ WITH n, p, label, rule, goesTo, word, chunks,
     coalesce($ids[toString(place)], toStringOrNull(%first id|p.@%)) AS uuid,
     any(each IN keys(n) WHERE each STARTS WITH '_') AS hasBookkeeping,
     goesTo = 'ready' AND hasAny AS keepsVector,
-    goesTo = 'ready' AND label IN $searched AND p.embedding IS NULL AND hasAny AS needsVector,
+    goesTo = 'ready' AND hasAny AND p.embedding IS NULL AND (label IN $searched OR NOT label IN $wholes) AS needsVector,
     [moment IN [%first detected|p.@%, %first changed|p.@%, p._parsedAt, p._linkedAt, p._embeddedAt] | CASE
         WHEN moment IS NULL THEN null
         WHEN moment IS :: ZONED DATETIME THEN moment
@@ -14,7 +14,7 @@ WITH n, p, label, rule, goesTo, word, chunks,
         WHEN moment IS :: INTEGER THEN datetime({epochMillis: moment})
         WHEN moment IS :: STRING THEN CASE WHEN moment =~ $moment THEN datetime(moment) END
     END] AS moments,
-    CASE WHEN (label IN $searched OR goesTo = 'linked') AND p.content IS NULL THEN toStringOrNull(%first texts|p.@%) END AS text,
+    CASE WHEN (label IN $searched OR goesTo = 'linked' OR NOT label IN $wholes) AND p.content IS NULL THEN toStringOrNull(%first texts|p.@%) END AS text,
     coalesce(toIntegerOrNull(%first retries|p.@%), 0) AS retries,
     CASE WHEN goesTo = 'error' THEN coalesce($errorTypes[toLower(toStringOrNull(%first errorType|p.@%))], 'parse') END AS errorType,
     CASE WHEN rule = '8-nothing-to-embed' THEN 'there is nothing to embed in it'

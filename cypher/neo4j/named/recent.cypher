@@ -1,5 +1,5 @@
 // The twenty nodes that changed their state last.
-MATCH (n:File|Directory|MarkdownSection|Scope|TextSection|Chunk|Article|Section|Category|Wiki)
+MATCH (n:File|Directory|MarkdownSection|Scope|TextSection|Chunk|Article|Section|Category|Wiki|Adopted)
 WHERE n.projectId = $project
 RETURN head(labels(n)) AS label, n.uuid AS uuid, n.name AS name, n._state AS state, n._stateChangedAt AS changedAt
 ORDER BY changedAt DESC, uuid
