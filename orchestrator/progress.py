@@ -6,7 +6,7 @@ times that the nodes themselves carry, so that it is known right after a restart
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graph_stores.model import ErrorCount, Progress, Table
@@ -66,6 +66,8 @@ class Standing:
     workers: Sequence[AtWork] = ()
     run: Overview | None = None
     """The one under way, or else the last one."""
+    others: Mapping[str, int] = field(default_factory=dict)
+    """Where the project is empty: the projects that the graph has, with how many nodes each."""
 
     @property
     def total(self) -> int:
@@ -103,6 +105,7 @@ class Standing:
             "stages": {name: pace.document() for name, pace in self.stages.items()},
             "workers": [each.document() for each in self.workers],
             "run": self.run.document() if self.run else None,
+            **({"projects": dict(self.others)} if self.others else {}),
         }
 
 
@@ -125,7 +128,14 @@ async def read_standing(store: Store, *, work: bool = True, rates: Rates | None 
     if not work:
         return standing
     stuck = await Lifecycle(store=store).count_stuck(await gone_owners(store)) if standing.in_flight else 0
-    return replace(standing, stuck=stuck, workers=await read_workers(store), run=await current(store))
+    others = {} if standing.total else await _other_projects(store)
+    return replace(standing, stuck=stuck, workers=await read_workers(store), run=await current(store), others=others)
+
+
+async def _other_projects(store: Store) -> dict[str, int]:
+    if (await store.schema()).found is None:
+        return {}
+    return dict((await store.ask("projects")).rows)
 
 
 def _rates(pace: Table) -> dict[str, float]:

@@ -28,7 +28,6 @@ class _Request:
     parameters: dict[str, Value]
     write: bool
     timeout: float
-    is_named: bool = False
 
     async def answer(self, store: Store) -> Table:
         parameters = dict(self.parameters)

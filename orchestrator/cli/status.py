@@ -1,5 +1,7 @@
 """`graphmill status`: where every node stands."""
 
+from dataclasses import replace
+
 import click
 
 from orchestrator.cli.options import Command, GlobalOptions, ledger_options
@@ -33,4 +35,6 @@ def status(options: GlobalOptions, watch: bool) -> None:
     else:
         from orchestrator.cli.tables import print_standing
 
-        print_standing(asyncio.run(session.standing()), options.graphmill)
+        standing = asyncio.run(session.standing())
+        # Where the project is empty, the next command names another one.
+        print_standing(standing, (replace(options, project=None) if standing.others else options).graphmill)

@@ -1,8 +1,9 @@
 """Answers as people read them on a terminal, and as comma separated values."""
 
 import csv
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Literal
 
@@ -25,6 +26,7 @@ _WIDEST_CELL = 100
 _STYLES = {"ready": "green", "error": "red", "skip": "dim"}
 _SHOWN_ERRORS = 10
 _SHOWN_WORKERS = 20
+_SHOWN_PROJECTS = 10
 _WORKER_COLUMNS: dict[str, Literal["left", "right"]] = {
     "process": "right",
     "version": "left",
@@ -40,9 +42,21 @@ def print_standing(standing: Standing, graphmill: str) -> None:
     if standing.total:
         print_parts(standing_view(standing, graphmill))
         return
-    nothing = f"no nodes in project {printable(standing.project)} yet"
-    next_move = [] if standing.workers else [f"next: {printable(graphmill)} ingest PATH"]
-    print_parts(_title(standing), "", nothing, *_workers(standing, graphmill), *next_move)
+    nothing = [f"no nodes in project {printable(standing.project)} yet"]
+    next_move = f"next: {printable(graphmill)} ingest PATH"
+    if standing.others:
+        nothing.append(f"projects in this graph: {_listed(standing.others)}")
+        largest = max(standing.others, key=lambda name: standing.others[name])
+        next_move = f"next: {printable(graphmill)} status --project {printable(shlex.quote(largest))}"
+    print_parts(_title(standing), "", *nothing, *_workers(standing, graphmill), *([] if standing.workers else [next_move]))
+
+
+def _listed(projects: Mapping[str, int]) -> str:
+    """The largest first."""
+    names = sorted(projects, key=lambda name: (-projects[name], name))
+    told = [f"{printable(name)} ({projects[name]:,} node{'' if projects[name] == 1 else 's'})" for name in names]
+    more = len(told) - _SHOWN_PROJECTS
+    return ", ".join(told[:_SHOWN_PROJECTS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def standing_view(standing: Standing, graphmill: str) -> Group:

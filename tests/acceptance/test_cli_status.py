@@ -30,6 +30,13 @@ def test_an_empty_graph_says_what_to_do_next(graph: Cli) -> None:
     assert "next: " in outcome.out
 
 
+def test_an_empty_project_names_the_projects_that_there_are(filled: Cli) -> None:
+    outcome = filled("status", "--project", "defualt")
+    assert "no nodes in project defualt yet" in outcome.out
+    assert re.search(r"projects in this graph: default \(\d+ nodes\)", outcome.out)
+    assert "next: graphmill status --project default" in outcome.out
+
+
 def test_an_empty_graph_as_json(graph: Cli) -> None:
     document = graph("status", "--json").json
     assert set(document) == KEYS

@@ -23,6 +23,14 @@ async def test_an_empty_project_has_nothing_to_do(store: Store) -> None:
     }
 
 
+async def test_an_empty_project_names_those_that_have_nodes(place: Place, lifecycle: Lifecycle) -> None:
+    await lifecycle.upsert(files(3))
+    assert (await read_standing(lifecycle.store)).others == {}
+    standing = await read_standing(await place.reopen(project=f"{place.project}-typo"))
+    assert standing.others[place.project] == 3
+    assert standing.document()["projects"][place.project] == 3
+
+
 async def test_each_stage_has_what_waits_for_it_and_its_own_rate(store: Store, lifecycle: Lifecycle) -> None:
     await lifecycle.upsert(files(6))
     await bring(lifecycle, "File", states.PARSE)
