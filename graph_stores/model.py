@@ -346,6 +346,22 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What a project has beyond graphmill's own schema since a migration: labels, properties and relationships.
+
+    A type is STRING, INT64, DOUBLE, BOOL, TIMESTAMP or DATE, or a list of one of them: STRING[]. `untyped` says what
+    has no such type, so that an engine whose columns have types cannot hold it; `lost`, what no copy could keep.
+    """
+
+    labels: Sequence[str] = ()
+    nodes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    edges: Mapping[tuple[str, str, str], Mapping[str, str]] = field(default_factory=dict)
+    """Properties and their types by type of relationship, source and target."""
+    untyped: Sequence[str] = ()
+    lost: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedNode:
     """A node with every property it has, vector included; times are aware and in UTC."""
 

@@ -9,7 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -242,7 +242,7 @@ def _column(what: str, name: str, values: Sequence[Value]) -> Arrow:
         if name == VECTOR:
             [length, *others] = {len(value) for value in values if value is not None} or {0}
             return pyarrow.array(values, pyarrow.list_(pyarrow.float32(), *([] if others else [length])))
-        if first is None or isinstance(first, bool | int | float | str | list):
+        if first is None or isinstance(first, bool | int | float | str | list | date):
             return pyarrow.array(values)
     except (pyarrow.ArrowException, OverflowError, UnicodeError) as error:
         raise Misuse(f"{name.removeprefix(_PREFIX)} of {what} has values that cannot be kept: {error}") from error
@@ -288,6 +288,8 @@ def _encoded(name: str, column: Arrow) -> tuple[str, Arrow]:
     if types.is_timestamp(kind):
         times = values.cast(pyarrow.timestamp("us"), safe=False)
         return "t", times.cast(pyarrow.int64()).cast(pyarrow.string()).cast(binary)
+    if types.is_date(kind):
+        return "d", values.cast(pyarrow.date32()).cast(pyarrow.string()).cast(binary)
     if types.is_floating(kind):
         return "f", _bits(values.cast(pyarrow.float64())).cast(pyarrow.string()).cast(binary)
     if name == VECTOR:

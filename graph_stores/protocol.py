@@ -12,6 +12,7 @@ from typing import Protocol
 
 from graph_stores.model import (
     Batch,
+    Brought,
     Claim,
     ExportedEdge,
     ExportedNode,
@@ -155,6 +156,14 @@ class Store(Protocol):
         What is there under the same uuid becomes so; `new` says that nothing is. No state is compared, so this is for
         graphs that nobody works on: a copy, or a repair.
         """
+        ...
+
+    async def brought(self) -> Brought:
+        """What the project has beyond graphmill's own schema; what is of that schema may be in it too."""
+        ...
+
+    async def adopt(self, brought: Brought) -> None:
+        """Make the schema for it, beside what there is; refused before anything is made where a type does not fit."""
         ...
 
     async def restore_page(self, page: Page) -> None:

@@ -1,6 +1,8 @@
-// The relationship types of graphmill's schema: this engine has no place to declare them, and makes a new one of a typo.
+// The relationship types of graphmill's schema, and those that came with labels of a migration: this engine has no place to
+// declare them, and makes a new one of a typo.
+OPTIONAL MATCH (m:GraphmillMeta {key: 'labels'})
 UNWIND [
     'CONSUMES', 'DEFINED_IN', 'HAS_CHUNK', 'HAS_PARENT', 'HAS_PARTITION', 'HAS_SECTION', 'IN_CATEGORY', 'IN_DIRECTORY',
     'LINKS_TO', 'REDIRECTS_TO'
-] AS type
-RETURN type
+] + coalesce(m.types, []) AS type
+RETURN DISTINCT type

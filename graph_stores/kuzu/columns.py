@@ -190,4 +190,5 @@ def arrow_type(pyarrow: Any, kind: str) -> Any:
         "FLOAT": pyarrow.float32(),
         "BOOL": pyarrow.bool_(),
         "TIMESTAMP": pyarrow.timestamp("us"),
+        "DATE": pyarrow.date32(),
     }.get(kind)

@@ -120,9 +120,12 @@ class Reading:
         return self._engine.tables.labels
 
     def ends(self) -> list[Ends]:
-        """Each type of edge with the labels that it goes between."""
-        pairs = self._engine.tables.pairs
-        return [(kind, *ends) for kind in sorted(pairs) for ends in sorted(pairs[kind])]
+        """Each type of edge with the labels that it goes between; only what has a state is in a project."""
+        tables = self._engine.tables
+        there = frozenset(tables.labels)
+        return [
+            (kind, *ends) for kind in sorted(tables.pairs) for ends in sorted(tables.pairs[kind]) if there >= {*ends}
+        ]
 
     def _exported_nodes(self, label: str, places: Mapping[str, int]) -> list[ExportedNode]:
         nodes = [restored(row[0]) for row in self._run("export_nodes", places, label=label)]

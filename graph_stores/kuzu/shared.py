@@ -22,6 +22,7 @@ from graph_stores.kuzu.store import CAPABILITIES, EmbeddedStore
 from graph_stores.listening import Ear
 from graph_stores.model import (
     Batch,
+    Brought,
     Claim,
     ExportedEdge,
     ExportedNode,
@@ -155,6 +156,12 @@ class SharedStore:
 
     async def restore_page(self, page: Page) -> None:
         _refuse("restore_page")
+
+    async def brought(self) -> Brought:
+        _refuse("brought")
+
+    async def adopt(self, brought: Brought) -> None:
+        _refuse("adopt")
 
     async def note(self, name: str) -> str | None:
         _refuse("note")

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Self, TypeVar
 
 from graph_stores.errors import DeadlineExceeded, Misuse, QueryTimeout, StoreClosed
+from graph_stores.kuzu.adopting import adopt, brought
 from graph_stores.kuzu.claims import Claims
 from graph_stores.kuzu.commits import Commits
 from graph_stores.kuzu.door import Door
@@ -28,6 +29,7 @@ from graph_stores.kuzu.vectors import Vectors
 from graph_stores.listening import Ear
 from graph_stores.model import (
     Batch,
+    Brought,
     Claim,
     ExportedEdge,
     ExportedNode,
@@ -255,24 +257,23 @@ class EmbeddedStore:
     async def restore(
         self, nodes: Sequence[ExportedNode], edges: Sequence[ExportedEdge] = (), *, new: bool = False
     ) -> None:
-        def work() -> None:
-            try:
-                self._restoring.restore(nodes, edges, new=new)
-            finally:
-                self._frontier.forget()
-            self._commits._checkpoint_if_due()  # noqa: SLF001 it is one of us
-
-        await self._write(work)
+        await self._write(lambda: self._restored(lambda: self._restoring.restore(nodes, edges, new=new)))
 
     async def restore_page(self, page: Page) -> None:
-        def work() -> None:
-            try:
-                self._restoring.restore_page(page)
-            finally:
-                self._frontier.forget()
-            self._commits._checkpoint_if_due()  # noqa: SLF001 it is one of us
+        await self._write(lambda: self._restored(lambda: self._restoring.restore_page(page)))
 
-        await self._write(work)
+    def _restored(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        finally:
+            self._frontier.forget()
+        self._commits._checkpoint_if_due()  # noqa: SLF001 it is one of us
+
+    async def brought(self) -> Brought:
+        return await self._read(lambda: brought(self._engine, self.project))
+
+    async def adopt(self, wanted: Brought) -> None:
+        await self._write(lambda: adopt(self._engine, wanted), deadline=_LONG)
 
     async def note(self, name: str) -> str | None:
         return await self._read(lambda: self._restoring.note(name))

@@ -9,6 +9,7 @@ from graph_stores.errors import Misuse, UnknownDatabase
 from graph_stores.listening import Ear
 from graph_stores.model import (
     Batch,
+    Brought,
     Claim,
     ExportedEdge,
     ExportedNode,
@@ -21,6 +22,7 @@ from graph_stores.model import (
     Value,
     VectorSpace,
 )
+from graph_stores.neo4j.adopting import Adopting
 from graph_stores.neo4j.claims import Claims
 from graph_stores.neo4j.commits import Commits
 from graph_stores.neo4j.connection import DIALECT, Connection
@@ -54,6 +56,7 @@ class Neo4jStore:
         self._claims = Claims(connection, project, ear=self._ear)
         self._reading = Reading(connection, project, self._schema)
         self._restoring = Restoring(connection, project, self._schema, self._spaces)
+        self._adopting = Adopting(connection, project, self._schema)
         self._search = Search(connection, project, self._spaces, self._indexes)
 
     async def connect(self) -> None:
@@ -164,6 +167,12 @@ class Neo4jStore:
 
     async def restore_page(self, page: Page) -> None:
         await self._restoring.restore_page(page)
+
+    async def brought(self) -> Brought:
+        return await self._adopting.brought(was_migrated=bool((await self.ask("was-migrated")).rows))
+
+    async def adopt(self, brought: Brought) -> None:
+        await self._adopting.adopt(brought)
 
     async def note(self, name: str) -> str | None:
         return await self._restoring.note(name)

@@ -5,11 +5,11 @@ aware UTC datetimes, lists, dicts; a type of the engine that has no such form co
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from neo4j.graph import Node, Path, Relationship
 from neo4j.spatial import Point
-from neo4j.time import DateTime, Duration
+from neo4j.time import Date, DateTime, Duration
 
 from graph_stores.errors import Misuse
 from graph_stores.model import NodeRow, Value
@@ -33,6 +33,8 @@ def sendable(value: Value) -> Value:
             return _integer(value)
         case datetime():
             return as_utc(value)
+        case date():
+            return value
         case list() | tuple():
             return [sendable(each) for each in value]
         case Mapping():
@@ -68,6 +70,8 @@ def plain(value: Value, labels: Collection[str] = ()) -> Value:
             return value
         case DateTime():
             return _moment(value)
+        case Date():
+            return _day(value)
         case Node():
             return _node(value, labels)
         case Relationship():
@@ -116,6 +120,13 @@ def _moment(value: DateTime) -> datetime | str:
     try:
         return value.to_native().astimezone(UTC)
     except (ValueError, OverflowError):
+        return str(value.iso_format())
+
+
+def _day(value: Date) -> date | str:
+    try:
+        return value.to_native()
+    except ValueError:
         return str(value.iso_format())
 
 

@@ -15,7 +15,7 @@ from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.running import make_schema
 from orchestrator.cli.session import Session
 from orchestrator.cli.text import duration, pace, printable
-from orchestrator.copying.copy import Begun, Copied, Copy, check_apart
+from orchestrator.copying.copy import Begun, Copied, Copy, check_apart, check_carried
 from orchestrator.copying.origin import DEADLINE
 from orchestrator.copying.reading import Origin, reading
 
@@ -62,6 +62,7 @@ async def _copied(session: Session, origin: Origin, target: str, *, merge: bool)
     path = graph_stores.path_of(target)
     # First the source: where there is nothing to be copied, no target is made.
     async with reading(origin, again=path is None or path.exists()) as source:
+        check_carried(source, target)
         store = await _target(session, target)
         try:
             await make_schema(store)

@@ -48,7 +48,9 @@ def print_standing(standing: Standing, graphmill: str) -> None:
         nothing.append(f"projects in this graph: {_listed(standing.others)}")
         largest = max(standing.others, key=lambda name: standing.others[name])
         next_move = f"next: {printable(graphmill)} status --project {printable(shlex.quote(largest))}"
-    print_parts(_title(standing), "", *nothing, *_workers(standing, graphmill), *([] if standing.workers else [next_move]))
+    print_parts(
+        _title(standing), "", *nothing, *_workers(standing, graphmill), *([] if standing.workers else [next_move])
+    )
 
 
 def _listed(projects: Mapping[str, int]) -> str:

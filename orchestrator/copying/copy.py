@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from graph_stores import path_of
+from graph_stores import is_embedded, path_of
 from graph_stores.errors import GraphmillError, Misuse
 from graph_stores.model import StateCount, VectorSpace
 from graph_stores.pages import EdgePage, NodePage, Page
@@ -25,6 +25,7 @@ from orchestrator.states import RECORDS
 from orchestrator.workers import LABEL as WORKER
 
 _NOTE = "copy"
+_NAMED = 3
 
 
 class TargetNotEmpty(Misuse):
@@ -33,6 +34,10 @@ class TargetNotEmpty(Misuse):
 
 class SameGraph(Misuse):
     code = "same_graph"
+
+
+class CannotCarry(Misuse):
+    code = "cannot_carry"
 
 
 class CopyDiffers(GraphmillError):
@@ -116,6 +121,7 @@ class Copy:
     async def run(self) -> Copied:
         started = time.monotonic()
         check_apart(self.origin.url, self.target.url)
+        check_carried(self.source, self.target.url)
         await check_idle(self.target)
         note = await _Note.read(self.target)
         occupied = await _is_occupied(self.target)
@@ -182,6 +188,7 @@ class Copy:
                 hint="embed one of the graphs anew, or copy into a graph of its own",
             )
         if write:
+            await self.target.adopt(beginning.brought)
             if beginning.space:
                 await self.target.use_vector_space(beginning.space)
             await _Note(source=_name(self.origin.url), finished=False, merge=occupied and self.merge).leave(self.target)
@@ -256,6 +263,18 @@ class Copy:
 def check_apart(source: str, target: str) -> None:
     if _name(source) == _name(target):
         raise SameGraph(f"{source} and {target} are the same graph", hint="name two graphs: graphmill copy FROM TO")
+
+
+def check_carried(source: Source, target: str) -> None:
+    """Refuse what the target could not hold, before there is a target."""
+    brought = source.beginning.brought
+    found = [*brought.lost, *(brought.untyped if is_embedded(target) else ())]
+    if found:
+        more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+        raise CannotCarry(
+            f"{source.origin.url} cannot be copied to {target}: {'; '.join(found[:_NAMED])}{more}",
+            hint="remove it or store it otherwise with graphmill query --write, and run the same command again",
+        )
 
 
 async def _is_occupied(store: Store) -> bool:

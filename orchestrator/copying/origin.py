@@ -11,18 +11,17 @@ import pickle
 import signal
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from struct import Struct
 from typing import IO, Any
 
 from graph_stores import Credentials, open_store
 from graph_stores.errors import GraphmillError, PermanentStoreError, StoreOwned
-from graph_stores.model import VectorSpace
+from graph_stores.model import Brought, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.copying.checksums import Checksums
 from orchestrator.copying.idle import check_idle
-from orchestrator.migration.afterwards import adopted_labels
 from orchestrator.moves import all_left_alone
 from orchestrator.workers import LABEL as WORKER
 
@@ -47,14 +46,11 @@ class Beginning:
 
     space: VectorSpace | None
     nodes: int
+    brought: Brought = field(default_factory=Brought)
 
 
 class NothingToCopy(PermanentStoreError):
     code = "nothing_to_copy"
-
-
-class NotOurLabels(PermanentStoreError):
-    code = "not_our_labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,13 +121,7 @@ async def _read(store: Store, out: IO[bytes]) -> None:
     nodes = sum(each.count for each in counts if each.label != WORKER)
     if not nodes:
         raise await _nothing_there(store)
-    if labels := sorted({each.label for each in counts}.intersection(await adopted_labels(store))):
-        raise NotOurLabels(
-            f"{store.url} has labels that a migration brought along ({', '.join(labels[:_NAMED])}), and no other graph "
-            "has a schema for them",
-            hint="copy the graph as it was before with the engine's own tools, and run graphmill migrate there",
-        )
-    _send(out, Kind.BEGIN, Beginning(space=await store.vector_space(), nodes=nodes))
+    _send(out, Kind.BEGIN, Beginning(space=await store.vector_space(), nodes=nodes, brought=await store.brought()))
     checksums, in_hand = Checksums(), 0
     async for whole in store.node_pages():
         # All but who worked on that graph, which says nothing about the other one.
