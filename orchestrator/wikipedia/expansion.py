@@ -87,7 +87,7 @@ class Expansion:
         stack.push_async_callback(pool.close)
         return [
             ParseArticles(self._store, pool, self._tally, self.sources),
-            LinkArticles(self._store, self._tally, self.sources.for_step),
+            LinkArticles(self._store, self._tally, self.sources),
         ]
 
     async def plans(self) -> list[RunPlan]:

@@ -6,7 +6,7 @@ yet known to be a redirect is taken for an article; once it is known, the edges 
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 
 from graph_stores.model import Batch, Edge, Fence, NodeRow, Ref, Unlink, Update, Value
@@ -17,10 +17,11 @@ from orchestrator.paging import paged
 from orchestrator.states import LINK, State
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.ends import Ends
+from orchestrator.wikipedia.page_sources import PageSources
 from orchestrator.wikipedia.parse import new_stub
 from orchestrator.worker import Outcome
 from pipelines.wikipedia.identity import article_uuid, section_uuid
-from pipelines.wikipedia.model import Pages, Site
+from pipelines.wikipedia.model import Site
 
 _PAGE = 200
 
@@ -32,19 +33,20 @@ class LinkArticles:
     runners = 1
     needs: Sequence[str] | None = ("wiki", "expansion_depth", "_links", "_sections", "_linkedAt")
 
-    def __init__(self, store: Store, tally: Tally, pages_of: Callable[[str], Awaitable[Pages]]) -> None:
+    def __init__(self, store: Store, tally: Tally, sources: PageSources) -> None:
         self._store = store
         self._tally = tally
-        self._pages_of = pages_of
+        self._sources = sources
 
     async def is_ready(self) -> bool:
-        return True
+        return self._sources.is_ready
 
     async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
         outcomes: list[Outcome] = []
         for wiki in sorted({node.properties.get("wiki", "") for node in nodes}):
             same = [node for node in nodes if node.properties.get("wiki", "") == wiki]
-            outcomes += await self._results((await self._pages_of(wiki)).site, same)
+            if pages := await self._sources.for_step(wiki):
+                outcomes += await self._results(pages.site, same)
         return outcomes
 
     def fence(self) -> Fence | None:

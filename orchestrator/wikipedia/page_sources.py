@@ -5,6 +5,7 @@ may have the dump, they are left to that worker.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from socket import gethostname
@@ -39,6 +40,7 @@ class PageSources:
         self._say = say
         self._nap = nap
         self._pages: dict[str, Pages] = {}
+        self._look_at = 0.0
         self._opening = asyncio.Lock()
 
     async def open(self, source: PageSource) -> Pages:
@@ -59,15 +61,21 @@ class PageSources:
                 self.lost.pop(wiki, None)
         return self._pages[wiki]
 
-    async def for_step(self, wiki: str) -> Pages:
-        """The same for a step of a worker, whose nodes wait while the dump is missing."""
+    @property
+    def is_ready(self) -> bool:
+        """Whether a step may claim articles: for a while after a dump was found missing it would claim the same."""
+        return time.monotonic() >= self._look_at
+
+    async def for_step(self, wiki: str) -> Pages | None:
+        """The same for a step of a worker; None where the dump is missing, so that the nodes are given back."""
         try:
             return await self.of(wiki)
-        except DumpLost as error:
-            raise Pause(error.message, seconds=OUTAGE_PAUSE) from error
+        except DumpLost:
+            self._look_at = time.monotonic() + OUTAGE_PAUSE
+            return None
 
     async def drop(self, wiki: str) -> None:
-        """Open it anew when it is needed next: what was open can no longer be read."""
+        """Open it anew when it is needed next: what is open can no longer be read."""
         if pages := self._pages.pop(wiki, None):
             await pages.close()
 

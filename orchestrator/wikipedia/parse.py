@@ -68,13 +68,16 @@ class ParseArticles:
         self._sites: dict[str, bytes] = {}
 
     async def is_ready(self) -> bool:
-        return True
+        return self._sources.is_ready
 
     async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
-        wiki = nodes[0].properties.get("wiki", "")
+        wikis = list(dict.fromkeys(node.properties.get("wiki", "") for node in nodes))
+        wiki = next((each for each in wikis if each not in self._sources.lost), wikis[0])
         # What is left without an outcome is given back.
         taken = [node for node in nodes if node.properties.get("wiki", "") == wiki]
         pages = await self._sources.for_step(wiki)
+        if pages is None:
+            return ()
         try:
             found = await self._by_halves(pages, taken)
         except DumpUnreadable as error:
