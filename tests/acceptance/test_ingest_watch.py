@@ -31,7 +31,7 @@ def write(folder: Path, path: str, text: str) -> None:
 def job(mill: Mill) -> Running:
     """One that has read what there is, and follows the folder."""
     write(mill.root, "a.md", "# Old\n\nwords\n")
-    job = mill.ingest("--watch", "--json")
+    job = mill.ingest("--watch", "--json", "--allow-deletes")
     assert mill.embedder.asked.wait(DEADLINE)
     comes_about(job, lambda: is_at_rest(mill), "the first state of the folder is ready")
     return job
