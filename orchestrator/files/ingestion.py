@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from orchestrator.files.scan import Scanner
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
-from orchestrator.runs.sources import ALLOWED, SourceLost
+from orchestrator.runs.sources import ALLOWED, MassDeletion, SourceLost
 from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_files
 from orchestrator.tally import Tally
@@ -125,10 +126,16 @@ class Ingestion:
                     await self._scan(scanner, root, WHOLE, counted=Tally())
                 except SourceLost as error:
                     if told.get(root.name) != error.message:
-                        self._say(f"{error.message}; {error.hint}")
+                        self._say(f"{error.message}; {self._next_step(error)}")
                     told[root.name] = error.message
                 else:
                     told.pop(root.name, None)
+
+    def _next_step(self, error: SourceLost) -> str:
+        if not isinstance(error, MassDeletion):
+            return "waiting for it"
+        graph = ("graphmill", "--store", self._store.url, "--project", self._store.project)
+        return f"waiting for them; to delete them from the graph: {shlex.join((*graph, *error.command))}"
 
     async def obstacle(self, run: Run) -> SourceLost | None:
         return await waiting_for_lost_root(self._store, _root_of(run)) if self._places.lost else None

@@ -369,6 +369,8 @@ async def test_a_watch_says_what_is_gone_deletes_nothing_and_follows_the_folder_
     for path in notes.paths[:25]:
         notes.at(path).unlink()
     await eventually(told("25 of the 31 files of notes are gone"))
+    command = f"--store {store.url} --project {store.project} ingest {notes.place} --allow-deletes"
+    assert mill.said[-1].endswith(f"waiting for them; to delete them from the graph: graphmill {command}")
     assert await files(31)
     notes.write("f/newer.md", "# Newer\n")
     await eventually(lambda: files(32))
