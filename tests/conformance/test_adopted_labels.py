@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from graph_stores import Credentials
-from graph_stores.model import VectorSpace
+from graph_stores.model import Brought, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.cli.query import named_query
 from orchestrator.copying.copy import CannotCarry, Copied, Copy, check_carried
@@ -129,23 +129,19 @@ async def test_errors_status_and_named_queries_know_them_and_retry_moves_them(in
 async def test_a_node_with_several_labels_is_told_once(invoices: Invoices, chosen: EmbedderChoice) -> None:
     await invoices.apply()
     async with invoices.store() as store:
-        for number in (2, BROKEN):
-            await change(store, invoices.uuid(number), "n:Overdue")
-    invoices.run("MATCH (m:GraphmillMeta {key: 'labels'}) SET m.labels = m.labels + 'Overdue'")
-    try:
-        async with invoices.store() as store:
-            await store.migrate()
-            assert [each.uuid for each in await failed(store, Filter(), limit=None)] == [invoices.uuid(BROKEN)]
-            assert [each.uuid for each in await failed(store, Filter(labels=["Overdue"]), limit=None)] == [
-                invoices.uuid(BROKEN)
-            ]
+        await store.adopt(Brought(labels=["Overdue"]))
+        try:
+            for number in (2, BROKEN):
+                await change(store, invoices.uuid(number), "n:Overdue")
+            for which in (Filter(), Filter(labels=["Overdue"])):
+                assert [each.uuid for each in await failed(store, which, limit=None)] == [invoices.uuid(BROKEN)]
             assert [each.count for each in await kinds(store, Filter())] == [1]
             assert [each.uuid for each in await found(store, chosen, memo(2))].count(invoices.uuid(2)) == 1
             assert await Lifecycle(store=store).retry_errors() == 1
-    finally:
-        invoices.run(
-            "MATCH (m:GraphmillMeta {key: 'labels'}) SET m.labels = [each IN m.labels WHERE each <> 'Overdue']"
-        )
+        finally:
+            invoices.run(
+                "MATCH (m:GraphmillMeta {key: 'labels'}) SET m.labels = [each IN m.labels WHERE each <> 'Overdue']"
+            )
 
 
 async def test_a_worker_embeds_them_with_the_model_of_the_kept_vectors(

@@ -1,6 +1,6 @@
 // Nodes with labels that a migration brought, ready, which say of which model their vector is and have none.
 MATCH (n:Chunk|Adopted)
 WHERE n.projectId = $project AND n.uuid > $after AND NOT n:Chunk AND n._state = 'ready'
-  AND n._embeddingModel IS NOT NULL AND n.embedding IS NULL
+  AND n._embeddingModel IS NOT NULL AND n.content IS NOT NULL AND n.embedding IS NULL
 RETURN n.uuid AS uuid, head(labels(n)) AS label, n.name AS found
 ORDER BY uuid LIMIT $limit
