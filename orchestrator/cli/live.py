@@ -120,12 +120,13 @@ async def following(view: View, job: Job, store: Store) -> AsyncIterator[None]:
 async def _follow(view: View, job: Job, store: Store) -> None:
     known: tuple[Tally, Standing] | None = None
     ask_at = 0.0
+    started = time.monotonic()
     while True:
         await asyncio.sleep(view.every)
         if (began := time.monotonic()) >= ask_at:
             tally = replace(job.tally)
             try:
-                known = tally, await read_standing(store, work=False)
+                known = tally, await read_standing(store, work=False, since=time.monotonic() - started)
             except GraphmillError as error:
                 # The job hears of it as well, and decides.
                 view.say(f"cannot tell where the graph stands: {error.message}")
@@ -155,5 +156,6 @@ def _line(tally: Tally, standing: Standing) -> str:
 
 def _pace_and_outlook(standing: Standing, name: str) -> list[str]:
     stage = standing.stages[name]
-    told = [pace(stage.rate)] if stage.rate and stage.remaining else []
-    return [*told, f"about {duration(stage.eta)}"] if stage.eta else told
+    if not stage.remaining or not stage.eta:
+        return []
+    return [pace(stage.rate), f"about {duration(stage.eta)}"]

@@ -25,7 +25,7 @@ from orchestrator.leases import owner_name
 
 if TYPE_CHECKING:
     from orchestrator.ledger.scribe import Scribe
-    from orchestrator.progress import Rates, Standing
+    from orchestrator.progress import Done, Standing
     from pipelines.embedding import EmbedderChoice
 
 T = TypeVar("T")
@@ -117,15 +117,15 @@ class Session:
 
         return folder_of(self.settings.store, self.settings.project, self.settings.ledger)
 
-    def rates(self) -> "Rates | None":
-        """How fast the work goes, by the ledger; None where that does not know of everybody who works."""
+    def done_lately(self) -> "Done | None":
+        """What was done lately, by the ledger; None where that does not know of all who work."""
         if (folder := self.ledger_folder()) is None or not self._knows_everybody:
             return None
-        from orchestrator.ledger.pace import rates
-        from orchestrator.progress import WINDOW
+        from orchestrator.ledger.pace import done_lately
+        from orchestrator.progress import LONGEST_WINDOW
 
         try:
-            return rates(folder, window=WINDOW)
+            return done_lately(folder, window=LONGEST_WINDOW)
         except Exception as error:  # noqa: BLE001 the graph can be asked as well
             logging.getLogger("graphmill.ledger").info("the ledger %s cannot be read: %s", folder, error)
             return None
@@ -134,8 +134,8 @@ class Session:
         """Where the graph stands, for a person who asks."""
         from orchestrator.progress import read_standing
 
-        rates = await asyncio.to_thread(self.rates)
-        return await self.ask(lambda store: read_standing(store, rates=rates))
+        done = await asyncio.to_thread(self.done_lately)
+        return await self.ask(lambda store: read_standing(store, done=done))
 
     async def ask(self, work: Callable[[Store], Awaitable[T]]) -> T:
         """Open, do what may happen while a job runs, and close."""

@@ -17,7 +17,7 @@ from rich.text import Text
 from cypher import NamedQuery
 from graph_stores.model import Table, Value
 from orchestrator.cli.text import cell, duration, pace, printable, shown
-from orchestrator.progress import WINDOW, Standing
+from orchestrator.progress import Standing
 from orchestrator.stages import STAGES
 from orchestrator.states import State
 from orchestrator.workers import AtWork
@@ -34,6 +34,7 @@ _WORKER_COLUMNS: dict[str, Literal["left", "right"]] = {
     "holds": "right",
     "heard of": "left",
 }
+_DOING = {"parse": "parsing", "link": "linking", "embed": "embedding"}
 _GAP = 3
 _NARROWEST = 4
 
@@ -63,18 +64,18 @@ def _listed(projects: Mapping[str, int]) -> str:
 
 def standing_view(standing: Standing, graphmill: str) -> Group:
     errors: list[RenderableType] = ["", _errors_table(standing)] if standing.errors else []
-    parts: list[RenderableType] = [_title(standing), "", _states_table(standing), "", outlook(standing)]
+    parts: list[RenderableType] = [_title(standing), "", _states_table(standing), "", outlook(standing, graphmill)]
     return Group(*parts, *_run(standing, graphmill), *_workers(standing, graphmill), *errors)
 
 
-def outlook(standing: Standing) -> Text:
+def outlook(standing: Standing, graphmill: str) -> Text:
     """What is in flight, how fast it goes, and how long it will take, in a line."""
     parts = [Text(f"{standing.in_flight:,} in flight")] if standing.in_flight else []
     if standing.stuck:
         parts.append(Text(f"{standing.stuck:,} of them stuck (no running worker has them)", "yellow"))
-    if standing.rate:
-        parts.append(Text(pace(standing.rate)))
-    parts.append(Text(_time_to_go(standing)))
+    if standing.slowest and standing.rate:
+        parts.append(Text(f"{_DOING[standing.slowest]} {pace(standing.rate, _things(standing))}"))
+    parts.append(Text(_time_to_go(standing, graphmill)))
     return Text(" · ").join(parts)
 
 
@@ -141,11 +142,21 @@ def _states_table(standing: Standing) -> RichTable:
     return grid
 
 
-def _time_to_go(standing: Standing) -> str:
+def _things(standing: Standing) -> str:
+    """What the slowest stage works on."""
+    if standing.slowest == "embed":
+        return "texts"
+    kinds = {"File": "files", "Article": "articles"}.items()
+    return " and ".join(things for label, things in kinds if label in standing.labels)
+
+
+def _time_to_go(standing: Standing, graphmill: str) -> str:
     if not standing.remaining:
         return "nothing left to do"
+    if not standing.is_worked_on:
+        return f"{standing.remaining:,} to go, no worker is running; next: {printable(graphmill)} worker --drain"
     if standing.eta is None:
-        return f"{standing.remaining:,} to go, none finished in the last {WINDOW:.0f} s"
+        return f"{standing.remaining:,} to go, too early to tell how long"
     return f"{standing.remaining:,} to go, about {duration(standing.eta)}"
 
 
@@ -171,7 +182,7 @@ def _run(standing: Standing, graphmill: str) -> list[Text]:
     parts = ", ".join(f"{count:,} {outcome}" for outcome, count in standing.run.outcomes.items())
     style = "red" if run.state is State.ERROR else ""
     told = f"run {run.short} of {printable(run.source)} is {run.outcome}; partitions: {parts}"
-    if run.is_open and all(each.is_gone for each in standing.workers):
+    if run.is_open and not standing.remaining and not standing.is_worked_on:
         told += f"; no worker is running, next: {printable(graphmill)} worker --drain"
     return [Text(told, style)]
 

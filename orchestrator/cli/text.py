@@ -53,9 +53,9 @@ def cell(value: Value) -> str | int | float | bool | None:
     return plain  # type: ignore[no-any-return]  # what _plain leaves is text, a number or None
 
 
-def pace(rate: float) -> str:
-    """So many nodes a second, or a minute where that is easier to read."""
-    return f"{rate:,.1f} nodes/s" if rate >= 1 else f"{rate * 60:.0f} nodes/min"
+def pace(rate: float, things: str = "nodes") -> str:
+    """So many a second, or a minute where that is easier to read."""
+    return f"{rate:,.1f} {things}/s" if rate >= 1 else f"{rate * 60:.0f} {things}/min"
 
 
 def duration(seconds: float) -> str:

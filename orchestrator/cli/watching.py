@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -29,7 +30,7 @@ def watch(session: Session, graphmill: str) -> None:
         with _in_place(graphmill) as show:
             asyncio.run(_watch(session, show, every=_ON_A_TERMINAL))
     else:
-        asyncio.run(_watch(session, _line, every=_IN_A_PIPE))
+        asyncio.run(_watch(session, partial(_line, graphmill), every=_IN_A_PIPE))
 
 
 async def _watch(session: Session, show: Show, *, every: float) -> None:
@@ -72,9 +73,9 @@ def _picture(seen: Standing | GraphmillError, graphmill: str) -> Group:
     return Group(shown, Text("\nCtrl-C to stop", "dim"))
 
 
-def _line(seen: Standing | GraphmillError) -> None:
+def _line(graphmill: str, seen: Standing | GraphmillError) -> None:
     if isinstance(seen, GraphmillError):
         print(printable(seen.message), flush=True)
         return
     states = [f"{printable(state)} {count:,}" for state, count in seen.states.items()]
-    print(" · ".join([*states, outlook(seen).plain]), flush=True)
+    print(" · ".join([*states, outlook(seen, graphmill).plain]), flush=True)

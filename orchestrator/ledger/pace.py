@@ -10,31 +10,26 @@ from orchestrator.ledger.files import File, list_files
 from orchestrator.ledger.lines import Record, at_of, decode_record
 from orchestrator.ledger.reading import opened, shortly_before
 from orchestrator.ledger.record import time_of, time_text
-from orchestrator.progress import SHORTEST
 from orchestrator.stages import works_on
-from orchestrator.states import AT_REST, RECORDS, STAGES
+from orchestrator.states import RECORDS, STAGES
 
 _MICRO = 1_000_000
 _AT_WORK = {stage.working.value: stage for stage in STAGES}
 # More than this is not read for it: of a fast job the last few seconds tell as much as a minute.
-_MOST_READ = 16 << 20
+_MOST_READ = 8 << 20
 _SHRINKS_TO = 7
-_SHORTEST_WINDOW = 5.0
+_SHORTEST_WINDOW = 20.0
 
 
-def rates(folder: Path, *, window: float, now: float | None = None) -> dict[str, float] | None:
-    """Nodes a second through each stage, and to rest; None where there is no ledger, or nothing in it of late.
-
-    Over the time in which there was work: a job that began ten seconds ago is not six times as slow.
-    """
+def done_lately(folder: Path, *, window: float, now: float | None = None) -> dict[str, Counter[int]] | None:
+    """How many nodes came through each stage in each second; None where the ledger has nothing of late."""
     now = time.time() if now is None else now
     recent = list(_recent(folder, now - window)) if folder.is_dir() else []
     if (size := sum(size for _, _, size in recent)) > _MOST_READ:
         window = max(_SHORTEST_WINDOW, window * _MOST_READ / size)
     begins = round((now - window) * _MICRO)
     since = time_text(begins).encode()
-    counts: Counter[str] = Counter()
-    first: dict[str, str] = {}
+    done: dict[str, Counter[int]] = {}
     for file, changed, _ in recent:
         if changed < now - window:
             continue
@@ -43,11 +38,8 @@ def rates(folder: Path, *, window: float, now: float | None = None) -> dict[str,
                 continue
             record = decode_record(line)
             for name in _done(record):
-                counts[name] += 1
-                first[name] = min(first.get(name, record.at), record.at)
-    if not counts:
-        return None
-    return {name: count / max(SHORTEST, now - time_of(first[name]) / _MICRO) for name, count in counts.items()}
+                done.setdefault(name, Counter())[time_of(record.at) // _MICRO] += 1
+    return done or None
 
 
 def _recent(folder: Path, since: float) -> Iterator[tuple[File, float, int]]:
@@ -59,12 +51,11 @@ def _recent(folder: Path, since: float) -> Iterator[tuple[File, float, int]]:
 
 
 def _done(record: Record) -> list[str]:
-    """The stages that the change was the end of, and whether it was the end of all."""
+    """The stages that the change was the end of."""
     if record.label in RECORDS or record.reconciled:
         return []
-    done = [
+    return [
         stage.name
         for state, following in pairwise((record.before, *record.via, record.after))
         if (stage := _AT_WORK.get(state or "")) and stage.done == following and works_on(stage, record.label)
     ]
-    return [*done, "rest"] if record.after in AT_REST else done

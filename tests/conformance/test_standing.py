@@ -1,15 +1,16 @@
 """Where a project stands and what went wrong in it: the same answers from every engine."""
 
+import time
+
 from graph_stores.model import Edge
 from graph_stores.protocol import Store
 from orchestrator import failed, states
 from orchestrator.failed import Filter, Kind
 from orchestrator.lifecycle import Lifecycle
-from orchestrator.progress import WINDOW, read_standing
+from orchestrator.moves import transition
+from orchestrator.progress import read_standing
 from orchestrator.states import ErrorClass, ErrorType, State
-from orchestrator.worker import Worker
-from orchestrator.workers import registered
-from tests.conformance.examples import bring, claim, claim_one, file, files, node, ref
+from tests.conformance.examples import ELSEWHERE, bring, claim, claim_one, file, files, node, put_there, ref
 from tests.conformance.place import Place
 
 
@@ -31,35 +32,40 @@ async def test_an_empty_project_names_those_that_have_nodes(place: Place, lifecy
     assert standing.document()["projects"][place.project] == 3
 
 
-async def test_each_stage_has_what_waits_for_it_and_its_own_rate(store: Store, lifecycle: Lifecycle) -> None:
+async def test_each_stage_has_what_waits_for_it_and_what_will_come_to_it(store: Store, lifecycle: Lifecycle) -> None:
     await lifecycle.upsert(files(6))
     await bring(lifecycle, "File", states.PARSE)
     await claim_one(lifecycle, states.LINK)
-    await lifecycle.upsert([file("late"), node("Scope", "s1", state=State.PARSED), node("Directory", "d")])
+    texts = [node("Scope", f"s{number}", state=State.PARSED) for number in range(12)]
+    await lifecycle.upsert([file("late"), *texts, node("Directory", "d")])
     await bring(lifecycle, "Scope", states.LINK)
+    await lifecycle.upsert([node("Scope", "unlinked", state=State.PARSED)])
     stages = (await read_standing(store)).stages
-    assert {name: pace.remaining for name, pace in stages.items()} == {"parse": 1, "link": 6, "embed": 1}
-    assert 6 / (WINDOW + 1) < stages["parse"].rate <= 6
-    assert [(stages[name].rate, stages[name].eta) for name in ("link", "embed")] == [(0, None), (0, None)]
+    assert {name: pace.remaining for name, pace in stages.items()} == {"parse": 1, "link": 6, "embed": 12}
+    # A file has two texts here, and so will the one that is not parsed; another text is still to be linked.
+    assert {name: pace.ahead for name, pace in stages.items()} == {"parse": 0, "link": 1, "embed": 3}
 
 
-async def test_the_rates_are_known_right_after_a_restart(place: Place, store: Store, lifecycle: Lifecycle) -> None:
-    await lifecycle.upsert([*files(4), *(node("Scope", f"s{number}", state=State.PARSED) for number in range(4))])
-    await bring(lifecycle, "File", states.PARSE, states.LINK, states.EMBED)
+async def test_there_is_a_rate_only_while_a_worker_runs(store: Store, lifecycle: Lifecycle) -> None:
+    await lifecycle.upsert(files(8))
+    done = {"parse": {int(time.time()) - ago: 30 for ago in (1, 11, 21, 31)}}
+    assert (await read_standing(store, done=done)).stages["parse"].rate == 0
+    worker = await put_there(store, ELSEWHERE)
+    assert 2 < (await read_standing(store, done=done, since=60)).stages["parse"].rate < 4
+    await lifecycle.transition([transition(worker, expected=State.PENDING, to=State.SKIP)])
+    standing = await read_standing(store, done=done, since=60)
+    assert (standing.stages["parse"].rate, standing.eta, standing.is_worked_on) == (0, None, False)
+
+
+async def test_what_was_done_is_read_from_the_times_on_the_nodes(store: Store, lifecycle: Lifecycle) -> None:
+    await lifecycle.upsert([*files(8), *(node("Scope", f"s{number}", state=State.PARSED) for number in range(4))])
+    await put_there(store, ELSEWHERE)
+    await bring(lifecycle, "File", states.PARSE)
     await bring(lifecycle, "Scope", states.LINK, states.EMBED)
-    await lifecycle.upsert([file("more")])
-    # Where nobody ever worked, as in a copy, the times are those of another graph.
-    assert (await read_standing(store)).rate == 0
-    async with registered(Worker(lifecycle, []), stages=["parse"]):
-        pass
-    before = await read_standing(store)
-    await store.close()
-    after = await read_standing(await place.open())
-    assert after.states == before.states == {"pending": 1, "ready": 8}
-    for standing in (before, after):
-        assert all(4 / (WINDOW + 1) < pace.rate <= 4 for pace in standing.stages.values())
-        assert 8 / (WINDOW + 1) < standing.rate <= 8
-        assert standing.eta is not None and standing.eta >= 1 / 8
+    rows = (await store.ask("pace", {"seconds": 600})).rows
+    done = {stage: sum(count for name, _, count, _ in rows if name == stage) for stage in ("parse", "link", "embed")}
+    assert done == {"parse": 8, "link": 0, "embed": 4}
+    assert all(abs((now - second).total_seconds()) < 600 for _, second, _, now in rows)
 
 
 async def test_another_project_moves_nothing_here(place: Place, store: Store, lifecycle: Lifecycle) -> None:

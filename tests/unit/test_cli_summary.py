@@ -26,7 +26,6 @@ def standing(states: dict[str, int], **stages: Pace) -> Standing:
         errors=[],
         in_flight=0,
         stuck=0,
-        rate=0.0,
         stages={name: stages.get(name, Pace(remaining=0, rate=0.0)) for name in ("parse", "link", "embed")},
     )
 

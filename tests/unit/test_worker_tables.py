@@ -41,7 +41,6 @@ def shown(capsys: pytest.CaptureFixture[str], *workers: AtWork, nodes: int = 1) 
         errors=[],
         in_flight=0,
         stuck=0,
-        rate=0.0,
         stages={"parse": Pace(remaining=0, rate=0.0)},
         workers=workers,
     )
