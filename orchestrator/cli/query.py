@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import click
 
@@ -16,6 +17,8 @@ from graph_stores.protocol import Store
 from orchestrator.cli.failures import did_you_mean
 from orchestrator.cli.options import Command, GlobalOptions
 
+# Without a zone it is text: nobody could tell which moment is meant.
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)")
 _USES_PROJECT = re.compile(r"\$project\b")
 
 
@@ -59,7 +62,7 @@ def _pairs(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict
         key, equals, text = value.partition("=")
         if not equals or not key.isidentifier():
             raise click.BadParameter(f"{value!r} is not of the form name=value")
-        pairs[key] = _parsed(text)
+        pairs[key] = parse_parameter(text)
     return pairs
 
 
@@ -86,8 +89,9 @@ def query(
 ) -> None:
     """Ask the graph in Cypher.
 
-    Read-only unless --write. With - or nothing, CYPHER is read from standard input. $project is the project's name; a
-    value of --param is JSON where it can be, else text.
+    Read-only unless --write. With - or nothing, CYPHER is read from standard input. $project is the project's name. A
+    value of --param is a time if it looks like 2026-01-01T00:00:00Z, else JSON if it can be, else text; in double
+    quotes it is always text.
     """
     if sum((cypher is not None, name is not None, list_all)) > 1:
         raise click.UsageError("give either a query, or --name, or --list")
@@ -167,11 +171,21 @@ def _given(cypher: str | None) -> str:
     return text
 
 
-def _parsed(text: str) -> Value:
+def parse_parameter(text: str) -> Value:
+    """A time with its zone, or JSON, or else text."""
+    if _TIME.fullmatch(text):
+        return _time(text)
     try:
         return json.loads(text, parse_constant=_refused, parse_float=_finite)
     except ValueError:
         return text
+
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text} is not a time: {error}; as text it is written '\"{text}\"'") from error
 
 
 def _finite(text: str) -> float:

@@ -10,6 +10,7 @@ from graph_stores.errors import GraphmillError, QueryFailed, QueryTimeout, Write
 from graph_stores.model import LONGEST_LEASE, Value
 from graph_stores.protocol import Store
 from orchestrator import states
+from orchestrator.cli.query import parse_parameter
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.states import ErrorClass
 from tests.conformance.examples import (
@@ -215,6 +216,16 @@ async def test_work_goes_on_while_a_long_query_runs(small: Store, lifecycle: Lif
     assert set((await states_of(small)).values()) == {"ready"}
     with pytest.raises(QueryTimeout):
         await question
+
+
+@pytest.mark.parametrize(
+    ("cutoff", "found"),
+    [("2020-01-01T00:00:00Z", 2), ("2020-01-01T02:00:00.5+02:00", 2), ("2099-01-01T00:00Z", 0)],
+)
+async def test_a_time_on_the_command_line_compares_as_a_time(small: Store, cutoff: str, found: int) -> None:
+    text = "MATCH (n:File) WHERE n.projectId = $project AND n._stateChangedAt > $cutoff RETURN n.uuid"
+    table = await small.query(text, {"project": small.project, "cutoff": parse_parameter(cutoff)})
+    assert len(table.rows) == found
 
 
 def parameters_of(store: Store, text: str) -> dict[str, Value]:
