@@ -166,7 +166,7 @@ async def read_standing(
 async def _other_projects(store: Store) -> dict[str, int]:
     if (await store.schema()).found is None:
         return {}
-    return {project: count for project, count in (await store.ask("projects")).rows}
+    return {str(project): int(count) for project, count in (await store.ask("projects")).rows}
 
 
 def rate_of(done: Mapping[int, int], *, now: float, since: float | None = None) -> float:

@@ -30,7 +30,7 @@ from orchestrator.wikipedia.refresh import changed_pages
 from orchestrator.wikipedia.tidy import tidy
 from orchestrator.wikipedia.titles import is_stub
 from orchestrator.wikipedia.walk import Reach, Walk
-from orchestrator.wikipedia.wikis import KIND, Crawl, PageSource, SourceKind, Wiki, crawl_of, read_wikis
+from orchestrator.wikipedia.wikis import KIND, Crawl, PageSource, SourceKind, Wiki, crawl_of, read_wikis, several_wikis
 from orchestrator.worker import Step, Worker, looks, through_outages
 from pipelines.pool import Pool
 from pipelines.wikipedia.dump_errors import DumpUnreadable
@@ -372,8 +372,10 @@ class Expansion:
 
     async def _source(self, order: Order) -> PageSource:
         known = list((await read_wikis(self._store)).values())
-        if order.is_named or len(known) != 1:
+        if order.is_named or not known:
             return order.source
+        if len(known) > 1:
+            raise several_wikis(known)
         return replace(known[0].source, contact=order.source.contact or known[0].source.contact)
 
     async def _nap(self, seconds: float) -> None:

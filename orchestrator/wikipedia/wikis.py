@@ -4,6 +4,7 @@ So a worker on another machine needs to be told nothing, and the same command kn
 """
 
 import json
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -70,6 +71,12 @@ class PageSource:
 
         left = [each for each in self.location if each not in other.location and is_there(each)]
         return replace(other, location=(*left, *other.location)) if left else other
+
+    @property
+    def option(self) -> str:
+        """How it is named on the command line."""
+        flag = "--dump" if self.kind is SourceKind.DUMP else "--api-url"
+        return " ".join(f"{flag} {shlex.quote(place)}" for place in self.location)
 
     def check(self) -> None:
         """Refuse what can be seen to be wrong before anything is opened."""
@@ -159,6 +166,16 @@ class Wiki:
 
 def crawl_of(document: Mapping[str, Any]) -> Crawl:
     return Crawl(**{**document, "seeds": tuple(document["seeds"])})
+
+
+def several_wikis(known: Sequence[Wiki]) -> Misuse:
+    """For an expansion that does not say which wiki it means."""
+    names = ", ".join(sorted(wiki.name for wiki in known))
+    options = ", ".join(wiki.source.option for wiki in sorted(known, key=lambda wiki: wiki.name))
+    return Misuse(
+        f"the project has articles of {len(known)} wikis ({names}), and the command does not say which one is meant",
+        hint=f"give one of {options}; or --lang en for Wikipedia, with --contact you@example.org",
+    )
 
 
 async def read_wikis(store: Store) -> dict[str, Wiki]:

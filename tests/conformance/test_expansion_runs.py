@@ -20,6 +20,7 @@ from orchestrator.states import PARSE
 from orchestrator.wikipedia.forget import forget_articles
 from orchestrator.wikipedia.order import Order
 from orchestrator.wikipedia.wikis import PageSource, SourceKind
+from orchestrator.wikipedia.wikis import Wiki as KnownWiki
 from tests.conformance.conftest import wipe
 from tests.conformance.examples import PATIENCE
 from tests.conformance.expansions import Counts, Crawler, bury, quicken_expansions
@@ -215,3 +216,17 @@ async def test_an_edit_after_a_run_that_was_cancelled_is_found_by_the_next(
     last, cancelled, *_ = await read_runs(store)
     assert (cancelled.outcome, last.outcome, last.watermark_before) == ("cancelled", "completed", first.read_at)
     assert ("Page 01", "Page 02") in (await crawler.picture()).links("LINKS_TO")
+
+
+@HERE
+async def test_an_expansion_that_could_mean_either_of_two_wikis_asks_which(crawler: Crawler, store: Store) -> None:
+    """It went to Wikipedia instead, which wanted to know a contact."""
+    sources = {
+        "mills": PageSource(kind=SourceKind.API, location=("http://127.0.0.1:1/w/api.php",)),
+        "winds": PageSource(kind=SourceKind.DUMP, location=(str(crawler.dump),)),
+    }
+    wikis = [KnownWiki(name=name, lang="en", source=source) for name, source in sources.items()]
+    await Lifecycle(store=store).upsert([wiki.node(store.project) for wiki in wikis])
+    with pytest.raises(Misuse, match=r"articles of 2 wikis \(mills, winds\)") as refusal:
+        await crawler.expand(["Page 00"], is_named=False)
+    assert "--api-url http://127.0.0.1:1/w/api.php, --dump" in refusal.value.hint
