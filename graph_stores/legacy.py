@@ -140,6 +140,10 @@ class MarkedGraph(Protocol):
         """Take the declaration back, and leave the vectors alone."""
         ...
 
+    async def forget_records(self, projects: Sequence[str]) -> None:
+        """Remove the records of runs and workers of projects."""
+        ...
+
     async def forget_pages(self, project: str | None) -> None:
         """Remove the notes of what was moved, of a project or of all."""
         ...
@@ -256,11 +260,13 @@ class TableGraph(Protocol):
         """The pages of this order that there are; those of another go."""
         ...
 
-    def trying(self, project: str, space: VectorSpace | None) -> AbstractContextManager[NewGraph]:
+    def trying(self, projects: Sequence[str], space: VectorSpace | None) -> AbstractContextManager[NewGraph]:
         """A new graph that is thrown away."""
         ...
 
-    def building(self, project: str, space: VectorSpace | None) -> AbstractContextManager[NewGraph]: ...
+    def building(self, projects: Sequence[str], space: VectorSpace | None) -> AbstractContextManager[NewGraph]:
+        """A new graph, in which the vectors of all these projects are in the space."""
+        ...
 
     def take_place(self) -> None:
         """The new graph instead of the old one, which is kept as it was."""

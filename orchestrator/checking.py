@@ -49,14 +49,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """What was done about one check, and to how many nodes."""
+    """What was done about one check, and to how many nodes; `left` are those of which something would be lost."""
 
     check: str
     count: int
     did: str
+    left: int = 0
 
     def document(self) -> dict[str, Any]:
-        return {"check": self.check, "count": self.count, "did": self.did}
+        return {"check": self.check, "count": self.count, "did": self.did, "left": self.left}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,8 @@ async def _of_another_text(store: Store) -> AsyncIterator[Example]:
 
     async for rows in paged(store, "check-texts", limit=_PAGE):
         for uuid, label, name, content, digest in rows:
-            if digest != text_hash(content or ""):
+            # A migration by an older graphmill noted the first characters of a hash, or this word.
+            if digest != "migrated" and not (len(digest) > 7 and text_hash(content or "").startswith(digest)):
                 yield Example(label=label, uuid=uuid, found=name or "")
 
 

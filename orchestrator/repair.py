@@ -2,13 +2,16 @@
 
 Where the table of states has a move, that move is taken. A node in no legal state is put where its kind begins. What
 was made of a damaged file or article is removed, and the source waits to be read again.
+
+Nothing is removed that cannot be made again right now (`Mender.rebuilds`). Where it cannot, the smallest step is taken
+that removes nothing, or the node is left as it is, and told.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from graph_stores.model import Edge, ExportedNode, Ref, Value
+from graph_stores.model import Edge, ExportedNode, Node, Ref, Value
 from graph_stores.protocol import Store
 from orchestrator.checking import Check, Example, Mend, Repaired, against
 from orchestrator.copying.idle import check_idle
@@ -17,17 +20,21 @@ from orchestrator.files.scan import folder_of, new_directory
 from orchestrator.leases import owner_name
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import left_alone, new_node, put, shown_right, transition
+from orchestrator.readable_sources import ReadableSources
 from orchestrator.removal import rows_of
 from orchestrator.settle import unsettle
+from orchestrator.stages import SOURCES
 from orchestrator.states import ErrorClass, ErrorType, State
 from orchestrator.stray import send_on
 from orchestrator.tally import Tally
-from pipelines.files.identity import directory_uuid, file_uuid
+from pipelines.files.identity import chunk_uuid, directory_uuid, file_uuid
 from pipelines.wikipedia.identity import article_uuid, category_uuid
 
 _PAGE = 1000
 # One repair may bring another damage to light: a part whose file is gone, a file whose part is.
 _ROUNDS = 4
+# More than any text is cut into.
+_MOST_PIECES = 1000
 _HOME = {
     **dict.fromkeys(("File", "Article"), State.PENDING),
     **dict.fromkeys(("Directory", "Category", "Wiki"), State.PARSED),
@@ -51,29 +58,105 @@ _IDENTITIES: Mapping[str, Callable[[str, str, str], str]] = {
 Change = Callable[[ExportedNode], Mapping[str, Value]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mender:
+    """How what one check finds is mended.
+
+    `rebuilds` says whether what `mend` removes of a node can be made again right now; None where it removes nothing.
+    Where it cannot, `otherwise` is done, which removes nothing; or nothing at all.
+    """
+
+    mend: Mend
+    rebuilds: Callable[[ReadableSources, Example], Awaitable[bool]] | None = None
+    otherwise: Mend | None = None
+
+
 async def repair(store: Store, checks: Sequence[Check], more: Mapping[str, Mend] | None = None) -> list[Repaired]:
-    """Mend what can be; refuses while anybody works on the graph. `more` are menders of checks that others brought."""
+    """Mend what can be; refuses while a job runs. `more` are menders of checks that others brought."""
     await check_idle(store)
-    menders = {**MENDERS, **(more or {})}
+    menders = {**MENDERS, **{name: Mender(mend=mend) for name, mend in (more or {}).items()}}
     done: dict[str, Repaired] = {}
     for _ in range(_ROUNDS):
-        before = sum(each.count for each in done.values())
+        sources = ReadableSources(store)
+        mended = 0
         for check in checks:
             if check.name in menders and (found := await against(store, check)):
-                did = await menders[check.name](store, found)
-                count = len(found) + (done[check.name].count if check.name in done else 0)
-                done[check.name] = Repaired(check=check.name, count=count, did=did)
-        if before == sum(each.count for each in done.values()):
+                now = await _mended(store, check.name, menders[check.name], found, sources)
+                mended += now.count
+                done[check.name] = _together(done.get(check.name), now)
+        if not mended:
             break
     return list(done.values())
 
 
+async def _mended(
+    store: Store, name: str, mender: Mender, found: Sequence[Example], sources: ReadableSources
+) -> Repaired:
+    able, unable = await _parted(mender, found, sources)
+    did = [await mender.mend(store, able)] if able else []
+    if unable and mender.otherwise:
+        did.append(await mender.otherwise(store, unable))
+        able, unable = found, []
+    return Repaired(check=name, count=len(able), did="; ".join(dict.fromkeys(did)), left=len(unable))
+
+
+def _together(before: Repaired | None, now: Repaired) -> Repaired:
+    return replace(now, count=before.count + now.count, did=now.did or before.did) if before else now
+
+
+async def _parted(
+    mender: Mender, found: Sequence[Example], sources: ReadableSources
+) -> tuple[Sequence[Example], Sequence[Example]]:
+    """Those of which nothing is lost for good when they are mended, and the others."""
+    if mender.rebuilds is None:
+        return found, []
+    await sources.look_at([each.ref for each in found])
+    can = [await mender.rebuilds(sources, each) for each in found]
+    return (
+        [each for each, able in zip(found, can, strict=True) if able],
+        [each for each, able in zip(found, can, strict=True) if not able],
+    )
+
+
+async def _itself(sources: ReadableSources, found: Example) -> bool:
+    return await sources.has(found.ref)
+
+
+async def _itself_if_read(sources: ReadableSources, found: Example) -> bool:
+    """Only files and articles begin by being read."""
+    return found.label not in SOURCES or await sources.has(found.ref)
+
+
+async def _what_it_is_in(sources: ReadableSources, found: Example) -> bool:
+    """A piece is cut from its text, which is in the graph."""
+    return found.label == "Chunk" or await sources.has_those_of(found.ref)
+
+
+async def _its_own_words(sources: ReadableSources, found: Example) -> bool:
+    return await sources.has_words_of(found.ref)
+
+
+async def _whatever_it_was_in(sources: ReadableSources, found: Example) -> bool:
+    return await sources.has_all(found.ref)
+
+
 async def _put_home(store: Store, found: Sequence[Example]) -> str:
-    pieces = [each for each in found if each.label == "Chunk"]
-    await _remove_pieces(store, pieces)
+    kept = await _remove_pieces(store, [each for each in found if each.label == "Chunk"])
     homes = {each.ref: await _home(store, each.ref) for each in found if each.label != "Chunk"}
+    homes |= {ref: State.READY if await _has_vector(store, ref) else State.SKIP for ref in kept}
     await _rewrite(store, list(homes), lambda node: put(node.label, node.properties, homes[_ref(node)], _end(node)))
     return "put where nodes of their kind begin, or are embedded again"
+
+
+async def _put_to_linked(store: Store, found: Sequence[Example]) -> str:
+    """They hold what they held, and are ready when that is at rest."""
+    refs = [each.ref for each in found]
+    await _rewrite(store, refs, lambda node: put(node.label, node.properties, State.LINKED))
+    return "put to linked, because they cannot be read again"
+
+
+async def _has_vector(store: Store, ref: Ref) -> bool:
+    return any(node.properties.get("embedding") is not None for node in await _exported(store, [ref]))
 
 
 async def _home(store: Store, ref: Ref) -> State:
@@ -101,6 +184,7 @@ async def _embed_again(store: Store, found: Sequence[Example]) -> str:
 
 
 async def _cut_again(store: Store, found: Sequence[Example]) -> str:
+    """From the text, which is in the graph."""
     pieces = [piece for each in found for piece in await _pieces(store, each.ref)]
     await Lifecycle(store=store).delete(pieces)
     await _rewrite(store, [each.ref for each in found], lambda node: {**node.properties, "_chunks": None})
@@ -114,11 +198,13 @@ async def _send_to_be_embedded(store: Store, texts: Sequence[Ref]) -> None:
     await Lifecycle(store=store).move_what_is_still_so(moves)
 
 
-async def _remove_pieces(store: Store, found: Sequence[Example]) -> None:
-    """Their texts get new ones when they are embedded again."""
-    texts = [whole for each in found for whole in await _wholes(store, each.ref)]
-    await Lifecycle(store=store).delete([each.ref for each in found])
-    await _send_to_be_embedded(store, texts)
+async def _remove_pieces(store: Store, found: Sequence[Example]) -> list[Ref]:
+    """Their texts get new ones when they are embedded again. Returns those that graphmill did not cut from a text."""
+    wholes = {each.ref: await _wholes(store, each.ref) for each in found}
+    own = [ref for ref, texts in wholes.items() if any(_is_cut_from(text, ref) for text in texts)]
+    await Lifecycle(store=store).delete(own)
+    await _send_to_be_embedded(store, [text for ref in own for text in wholes[ref]])
+    return [each.ref for each in found if each.ref not in own]
 
 
 async def _send_on(store: Store, found: Sequence[Example]) -> str:
@@ -133,15 +219,25 @@ async def _wait_for_parts(store: Store, _: Sequence[Example]) -> str:
     return "sent back to linked, to wait for their parts"
 
 
+async def _put_into_folder(store: Store, found: Sequence[Example]) -> str:
+    files = [node for node in await _exported(store, [each.ref for each in found]) if node.properties.get("path")]
+    folders, edges = _folders_of(store, files)
+    await Lifecycle(store=store).upsert(folders, edges)
+    return "put into their folders again"
+
+
 async def _remove(store: Store, found: Sequence[Example]) -> str:
     pieces = [piece for each in found if each.label != "Chunk" for piece in await _pieces(store, each.ref)]
     await Lifecycle(store=store).delete([*(each.ref for each in found), *pieces])
     return "removed"
 
 
-async def _remove_twins(store: Store, _: Sequence[Example]) -> str:
+async def _remove_twins(store: Store, found: Sequence[Example]) -> str:
     gone: list[Ref] = []
+    meant = {each.uuid for each in found}
     for label, place, key, uuids in (await store.ask("twins")).rows:
+        if not meant.intersection(uuids):
+            continue
         right = _IDENTITIES[label](store.project, place or "", key)
         kept = right if right in uuids else min(uuids)
         gone += [Ref(label=label, uuid=uuid) for uuid in uuids if uuid != kept]
@@ -164,19 +260,25 @@ async def _read_files_again(store: Store, refs: Sequence[Ref]) -> None:
         await linker.delete([_ref(node) for node in files])
     finally:
         await linker.close()
-    folders = {(node.properties.get("root") or "", folder_of(node.properties["path"])) for node in files}
-    uuids = {folder: directory_uuid(store.project, *folder) for folder in folders}
-    nodes = [new_directory(uuids[folder], *folder, {}) for folder in sorted(folders)]
-    edges: list[Edge] = []
+    nodes, edges = _folders_of(store, files)
     for file in files:
         kept = {name: value for name in _OF_A_FILE if (value := file.properties.get(name)) is not None}
         name = file.properties.get("name") or ""
-        node = new_node(label="File", uuid=file.properties["uuid"], name=name, properties=kept)
-        folder = (file.properties.get("root") or "", folder_of(file.properties["path"]))
-        edges.append(Edge(type="IN_DIRECTORY", source=node.ref, target=Ref(label="Directory", uuid=uuids[folder])))
-        nodes.append(node)
+        nodes.append(new_node(label="File", uuid=file.properties["uuid"], name=name, properties=kept))
     if nodes:
         await lifecycle.upsert(nodes, edges)
+
+
+def _folders_of(store: Store, files: Sequence[ExportedNode]) -> tuple[list[Node], list[Edge]]:
+    """The folders of files, and what puts the files into them."""
+    places = {_ref(node): (node.properties.get("root") or "", folder_of(node.properties["path"])) for node in files}
+    uuids = {place: directory_uuid(store.project, *place) for place in places.values()}
+    nodes = [new_directory(uuids[place], *place, {}) for place in sorted(uuids)]
+    edges = [
+        Edge(type="IN_DIRECTORY", source=file, target=Ref(label="Directory", uuid=uuids[place]))
+        for file, place in places.items()
+    ]
+    return nodes, edges
 
 
 async def _read_articles_again(store: Store, refs: Sequence[Ref]) -> None:
@@ -234,13 +336,12 @@ async def _unmark_source(store: Store, found: Sequence[Example]) -> str:
 async def _rewrite(store: Store, refs: Sequence[Ref], change: Change) -> None:
     for start in range(0, len(refs), _PAGE):
         nodes = await _exported(store, refs[start : start + _PAGE])
-        changed = [replace(node, properties=_without_nothing(change(node))) for node in nodes]
+        changed = [
+            replace(node, properties={name: value for name, value in change(node).items() if value is not None})
+            for node in nodes
+        ]
         if changed:
             await store.restore(changed)
-
-
-def _without_nothing(properties: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: value for name, value in properties.items() if value is not None}
 
 
 async def _exported(store: Store, refs: Sequence[Ref]) -> list[ExportedNode]:
@@ -256,7 +357,13 @@ async def _wholes(store: Store, piece: Ref) -> list[Ref]:
 
 
 async def _pieces(store: Store, text: Ref) -> list[Ref]:
-    return [Ref(label="Chunk", uuid=uuid) for (uuid,) in await _asked(store, "chunks-of", text)]
+    """Those that graphmill has cut from the text: others are somebody's own."""
+    found = [Ref(label="Chunk", uuid=uuid) for (uuid,) in await _asked(store, "chunks-of", text)]
+    return [piece for piece in found if _is_cut_from(text, piece)]
+
+
+def _is_cut_from(text: Ref, piece: Ref) -> bool:
+    return any(chunk_uuid(text.uuid, index) == piece.uuid for index in range(_MOST_PIECES))
 
 
 async def _asked(store: Store, question: str, ref: Ref) -> Sequence[Sequence[Value]]:
@@ -267,27 +374,27 @@ def _ref(node: ExportedNode) -> Ref:
     return Ref(label=node.label, uuid=node.properties["uuid"])
 
 
-MENDERS: Mapping[str, Mend] = {
-    "state": _put_home,
-    "idle-lease": _leave_alone,
-    "missing-lease": _leave_alone,
-    "endless-lease": _leave_alone,
-    "lone-part": _remove,
-    "lone-file": _read_again,
-    "missing-vector": _embed_again,
-    "foreign-vector": _embed_again,
-    "missing-hash": _embed_again,
-    "odd-vector": _embed_again,
-    "stale-vector": _read_sources_again,
-    "lost-piece": _cut_again,
-    "stray": _send_on,
-    "unsettled": _wait_for_parts,
-    "twin": _remove_twins,
-    "expansion-state": _show_right,
-    "outcome": _show_right,
-    "early-run": _fail_runs,
-    "lone-partition": _remove,
-    "early-watermark": _unmark,
-    "watermark-gone-back": _unmark_source,
-    "lost-part": _read_again,
+MENDERS: Mapping[str, Mender] = {
+    "state": Mender(mend=_put_home, rebuilds=_itself_if_read, otherwise=_put_to_linked),
+    "idle-lease": Mender(mend=_leave_alone),
+    "missing-lease": Mender(mend=_leave_alone),
+    "endless-lease": Mender(mend=_leave_alone),
+    "lone-part": Mender(mend=_remove, rebuilds=_whatever_it_was_in),
+    "lone-file": Mender(mend=_read_again, rebuilds=_itself, otherwise=_put_into_folder),
+    "missing-vector": Mender(mend=_embed_again),
+    "foreign-vector": Mender(mend=_embed_again, rebuilds=_its_own_words),
+    "missing-hash": Mender(mend=_embed_again, rebuilds=_its_own_words),
+    "odd-vector": Mender(mend=_embed_again, rebuilds=_its_own_words),
+    "stale-vector": Mender(mend=_read_sources_again, rebuilds=_what_it_is_in, otherwise=_embed_again),
+    "lost-piece": Mender(mend=_cut_again, rebuilds=_its_own_words),
+    "stray": Mender(mend=_send_on),
+    "unsettled": Mender(mend=_wait_for_parts),
+    "twin": Mender(mend=_remove_twins, rebuilds=_itself),
+    "expansion-state": Mender(mend=_show_right),
+    "outcome": Mender(mend=_show_right),
+    "early-run": Mender(mend=_fail_runs),
+    "lone-partition": Mender(mend=_remove),
+    "early-watermark": Mender(mend=_unmark),
+    "watermark-gone-back": Mender(mend=_unmark_source),
+    "lost-part": Mender(mend=_read_again, rebuilds=_itself),
 }

@@ -33,10 +33,13 @@ STRAYS = Check(
     name="stray",
     about=_ABOUT,
     hint=_HINT,
-    find=asking("stray-texts", "stray-scopes", "stray-sections", "stray-groups", "stray-chunks"),
+    find=asking("stray-texts", "stray-scopes", "stray-sections", "stray-groups", "stray-chunks", everything=False),
 )
 _OF_A_JOB = Check(
-    name="stray", about=_ABOUT, hint=_HINT, find=asking("stray-texts", "stray-scopes", "stray-sections", "stray-groups")
+    name="stray",
+    about=_ABOUT,
+    hint=_HINT,
+    find=asking("stray-texts", "stray-scopes", "stray-sections", "stray-groups", everything=True),
 )
 _LOOK, _SURE = 2.0, 10.0
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from graph_stores.legacy import MigrationRefused
 from graph_stores.protocol import Store
 from orchestrator.checking import Check, Mend, Verdict
 from orchestrator.checks import CHECKS, verify
@@ -16,6 +17,10 @@ from orchestrator.repair import repair
 from orchestrator.wikipedia.differences import WikiDifferences
 from orchestrator.workers import gone_owners, read_workers
 
+MIGRATING = (
+    "the nodes, because a migration was begun and is not finished: go on with it by graphmill migrate apply, "
+    "or back by graphmill migrate rollback"
+)
 AT_WORK = "files and wikis, because a job is reading them"
 
 
@@ -33,6 +38,13 @@ async def examine(
     store: Store, wanted: Wanted, *, say: Callable[[str], None] = lambda _: None, scribe: Scribe | None = None
 ) -> Verdict:
     """`scribe` writes the ledger that is to say what the graph says."""
+    if (await store.ask("open-migration")).rows:
+        if wanted.repair:
+            raise MigrationRefused(
+                "a migration of this graph was begun and is not finished: there is nothing to repair yet",
+                hint="go on with it: graphmill migrate apply; or go back: graphmill migrate rollback",
+            )
+        return Verdict(checked=0, problems=[], notes=[MIGRATING])
     checks: list[Check] = list(CHECKS)
     menders: dict[str, Mend] = {}
     notes: list[str] = []

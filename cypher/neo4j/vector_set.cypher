@@ -1,5 +1,9 @@
+// The vector that a migration found is kept until the migration is final, so that a rollback can put it back.
 UNWIND $rows AS row
 MATCH (n:%label% {uuid: row.uuid})
 WHERE n.projectId = $project
+FOREACH (_ IN CASE WHEN n._migratedBy IS NOT NULL AND n._former_embedding IS NULL AND NOT 'embedding' IN coalesce(n._migratedAdded, []) THEN [1] ELSE [] END |
+    SET n._former_embedding = n.embedding)
+WITH n, row
 CALL db.create.setNodeVectorProperty(n, 'embedding', row.values)
 RETURN count(*) AS written

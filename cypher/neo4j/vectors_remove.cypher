@@ -1,5 +1,8 @@
+// The vector that a migration found is kept until the migration is final, so that a rollback can put it back.
 MATCH (n:%label%)
 WHERE n.projectId = $project AND n.embedding IS NOT NULL
 CALL (n) {
+    FOREACH (_ IN CASE WHEN n._migratedBy IS NOT NULL AND n._former_embedding IS NULL AND NOT 'embedding' IN coalesce(n._migratedAdded, []) THEN [1] ELSE [] END |
+        SET n._former_embedding = n.embedding)
     REMOVE n.embedding
 } IN TRANSACTIONS OF 5000 ROWS

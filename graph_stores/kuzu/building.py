@@ -22,14 +22,17 @@ _DEADLINE = 3600.0
 class Building:
     """A graph of graphmill's that is filled table by table. Nothing of it counts before it takes its place."""
 
-    def __init__(self, name: str, path: Path, project: str, space: VectorSpace | None, *, new: bool = True) -> None:
+    def __init__(
+        self, name: str, path: Path, projects: Sequence[str], space: VectorSpace | None, *, new: bool = True
+    ) -> None:
         self._engine = Engine(name, path, Guard(path, lambda _: None), connect=None, deadline=_DEADLINE)
         self._engine.recover_and_open()
         self.said: list[str] = []
         if new:
             Schema(self._engine).migrate()
             if space:
-                Vectors(self._engine, project).use(space)
+                for project in projects:
+                    Vectors(self._engine, project).use(space)
 
     @property
     def tables(self) -> Tables:

@@ -137,23 +137,23 @@ class TableDatabase:
         return Staging(self._work / "pages", {**order, "files": now})
 
     @contextmanager
-    def building(self, project: str, space: VectorSpace | None) -> Iterator[Building]:
+    def building(self, projects: Sequence[str], space: VectorSpace | None) -> Iterator[Building]:
         """A new graph beside this one, empty; it is filled from pages at the end."""
         self._work.mkdir(exist_ok=True)
         folder = self._work / "graph"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        building = Building(self._name, folder / self._path.name, project, space)
+        building = Building(self._name, folder / self._path.name, projects, space)
         try:
             yield building
         finally:
             building.close()
 
     @contextmanager
-    def trying(self, project: str, space: VectorSpace | None) -> Iterator[Building]:
+    def trying(self, projects: Sequence[str], space: VectorSpace | None) -> Iterator[Building]:
         """A new graph that is thrown away, to see what would be made."""
         with TemporaryDirectory() as folder:
-            building = Building(self._name, Path(folder) / self._path.name, project, space)
+            building = Building(self._name, Path(folder) / self._path.name, projects, space)
             try:
                 yield building
             finally:
@@ -181,7 +181,7 @@ class TableDatabase:
     def writing(self) -> Iterator[Building]:
         """This graph itself, which is graphmill's by now."""
         self._close()
-        own = Building(self._name, self._path, "", None, new=False)
+        own = Building(self._name, self._path, (), None, new=False)
         try:
             yield own
         finally:

@@ -166,6 +166,9 @@ class MarkedDatabase:
     async def forget_space(self, project: str) -> None:
         await self._write("space_delete", key=f"{_SPACE}{project}")
 
+    async def forget_records(self, projects: Sequence[str]) -> None:
+        await self._write("records_delete", projects=list(projects))
+
     async def forget_pages(self, project: str | None) -> None:
         await self._write("pages_delete", project=project)
 

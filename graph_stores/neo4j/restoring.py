@@ -23,7 +23,7 @@ from graph_stores.values import checked_name
 # Larger lists cost the server more memory and save nothing.
 _CHUNK = 5000
 _VECTOR = "embedding"
-Statement = tuple[str, list[dict[str, Value]]]
+Statement = tuple[str, list[Value]]
 
 
 class Restoring:
@@ -38,7 +38,8 @@ class Restoring:
         self._schema.shape.check_labels({node.label for node in nodes})
         self._schema.shape.check_edge_types({edge.type for edge in edges})
         dimension = (await self._spaces.of_vectors()).dimension if any(map(_vector, nodes)) else 0
-        statements = [*_nodes(nodes, dimension, new=new), *_edges(edges)]
+        there = [] if new else await self._there(nodes)
+        statements = [*_nodes(nodes, there, dimension), *_edges(edges)]
 
         async def write(tx: AsyncManagedTransaction) -> None:
             for text, rows in statements:
@@ -52,6 +53,13 @@ class Restoring:
 
         if statements:
             await self._connection.write(write)
+
+    async def _there(self, nodes: Sequence[ExportedNode]) -> list[ExportedNode]:
+        return [
+            node
+            for label, same in by(nodes, lambda node: node.label)
+            for node in await self.exported(label, [node.properties["uuid"] for node in same])
+        ]
 
     async def restore_page(self, page: Page) -> None:
         """In several transactions, where it is a large one."""
@@ -81,20 +89,40 @@ class Restoring:
         return f"{name}:{self._project}"
 
 
-def _nodes(nodes: Sequence[ExportedNode], dimension: int, *, new: bool) -> Iterator[Statement]:
+def _nodes(nodes: Sequence[ExportedNode], there: Sequence[ExportedNode], dimension: int) -> Iterator[Statement]:
+    """Of a node that is there only what differs is written: the rest may be of types that no export can hold."""
+    known = {(node.label, node.properties["uuid"]): node.properties for node in there}
     for label, same in by(nodes, lambda node: node.label):
+        changed = [
+            replace(node, properties=_difference(node.properties, known.get((label, node.properties["uuid"]), {})))
+            for node in same
+        ]
         rows = [
-            {"uuid": sendable_key(node.properties["uuid"]), "properties": _properties(node.properties)} for node in same
+            {"uuid": sendable_key(node.properties["uuid"]), "properties": _properties(node.properties)}
+            for node in changed
         ]
         yield from _chunks("node_restore", rows, label=label)
-        if not new:
+        if there:
             yield from _chunks("node_replace", rows, label=label)
         vectors = [
             {"uuid": node.properties["uuid"], "values": sendable_vector(values, dimension)}
-            for node in same
+            for node in changed
             if (values := _vector(node))
         ]
         yield from _chunks("vector_set", vectors, label=label)
+        gone = [
+            node.properties["uuid"]
+            for node in changed
+            if _VECTOR in node.properties and node.properties[_VECTOR] is None
+        ]
+        yield from _chunks("vector_remove", gone, label=label)
+
+
+def _difference(wanted: Mapping[str, Value], there: Mapping[str, Value]) -> dict[str, Value]:
+    """What has to be written so that a node becomes what it is to be; None takes a property away."""
+    gone = dict.fromkeys(there.keys() - wanted.keys())
+    changed = {name: value for name, value in wanted.items() if name not in there or there[name] != value}
+    return {**gone, **changed, "uuid": wanted["uuid"]}
 
 
 def _edges(edges: Sequence[ExportedEdge]) -> Iterator[Statement]:
@@ -111,7 +139,7 @@ def _edges(edges: Sequence[ExportedEdge]) -> Iterator[Statement]:
         yield from _chunks("edge_restore", rows, type=kind, source=source, target=target)
 
 
-def _chunks(name: str, rows: list[dict[str, Value]], **identifiers: str) -> Iterator[Statement]:
+def _chunks(name: str, rows: list[Value], **identifiers: str) -> Iterator[Statement]:
     text = cypher.render(DIALECT, name, **identifiers)
     for start in range(0, len(rows), _CHUNK):
         yield text, rows[start : start + _CHUNK]

@@ -11,6 +11,7 @@ import click
 from orchestrator.cli.options import Command, GlobalOptions, global_options
 
 if TYPE_CHECKING:
+    from orchestrator.cli.migration_tables import NextSteps
     from orchestrator.migration.report import Found, Outcome
     from orchestrator.migration.verbs import Migration
 
@@ -57,7 +58,7 @@ def detect(options: GlobalOptions, /, **wishes: Any) -> None:
     if options.json:
         _echo(found.document())
     else:
-        print_found(found, options.graphmill)
+        print_found(found, _steps(options, wishes))
 
 
 @migrate.command()
@@ -70,7 +71,7 @@ def plan(options: GlobalOptions, /, show_cypher: bool, **wishes: Any) -> None:
         text = _run(options, wishes, lambda migration: migration.cypher())
         click.echo(json.dumps({"cypher": text}, ensure_ascii=False) if options.json else text)
         return
-    _tell(options, "plan", _run(options, wishes, lambda migration: migration.plan()))
+    _tell(options, wishes, "plan", _run(options, wishes, lambda migration: migration.plan()))
 
 
 @migrate.command()
@@ -78,7 +79,7 @@ def plan(options: GlobalOptions, /, show_cypher: bool, **wishes: Any) -> None:
 @click.pass_obj
 def apply(options: GlobalOptions, /, **wishes: Any) -> None:
     """Move every node to its state. Killed or stopped, the same command goes on."""
-    _tell(options, "apply", _run(options, wishes, lambda migration: migration.apply()))
+    _tell(options, wishes, "apply", _run(options, wishes, lambda migration: migration.apply()))
 
 
 @migrate.command()
@@ -87,16 +88,21 @@ def apply(options: GlobalOptions, /, **wishes: Any) -> None:
 def validate(options: GlobalOptions, /, **wishes: Any) -> int:
     """Check what apply did. Changes nothing; exit code 1 if there is a problem."""
     outcome: Outcome = _run(options, wishes, lambda migration: migration.validate())
-    _tell(options, "validate", outcome)
+    _tell(options, wishes, "validate", outcome)
     return 1 if outcome.problems else 0
 
 
 @migrate.command()
 @_wishes
+@click.option("--accept-losses", is_flag=True, help="Also where something cannot be put back, or would be gone.")
 @click.pass_obj
-def rollback(options: GlobalOptions, /, **wishes: Any) -> None:
-    """Put the graph back as it was before apply."""
-    _tell(options, "rollback", _run(options, wishes, lambda migration: migration.rollback()))
+def rollback(options: GlobalOptions, /, accept_losses: bool, **wishes: Any) -> None:
+    """Put the graph back as it was before apply.
+
+    If that cannot be done in full, it says so and changes nothing without --accept-losses.
+    """
+    outcome = _run(options, wishes, lambda migration: migration.rollback(accept_losses=accept_losses))
+    _tell(options, wishes, "rollback", outcome)
 
 
 @migrate.command()
@@ -109,13 +115,14 @@ def finalize(options: GlobalOptions, /, yes: bool, **wishes: Any) -> None:
         if options.json or not sys.stdin.isatty():
             raise click.UsageError("after finalize there is no rollback: give --yes to say that you mean it")
         click.confirm("remove the old marks for good? There is no rollback after that.", abort=True, err=True)
-    _tell(options, "finalize", _run(options, wishes, lambda migration: migration.finalize()))
+    _tell(options, wishes, "finalize", _run(options, wishes, lambda migration: migration.finalize()))
 
 
 def _run(options: GlobalOptions, wishes: dict[str, Any], work: "Callable[[Migration], Awaitable[Any]]") -> Any:
     """Any: what the work makes of the migration."""
     import asyncio
 
+    from graph_stores.legacy import MigrationRefused
     from orchestrator.cli.migration_tables import Meter
     from orchestrator.cli.session import Session
     from orchestrator.migration.verbs import Order, opened
@@ -135,16 +142,26 @@ def _run(options: GlobalOptions, wishes: dict[str, Any], work: "Callable[[Migrat
             async with opened(order, meter) as migration:
                 return await work(migration)
 
-    return asyncio.run(course())
+    try:
+        return asyncio.run(course())
+    except MigrationRefused as refused:
+        raise MigrationRefused(refused.message, hint=_steps(options, wishes).in_text(refused.hint)) from refused
 
 
-def _tell(options: GlobalOptions, verb: str, outcome: "Outcome") -> None:
+def _steps(options: GlobalOptions, wishes: dict[str, Any]) -> "NextSteps":
+    from orchestrator.cli.migration_tables import NextSteps
+
+    given = {f"--{name.replace('_', '-')}": value for name, value in wishes.items() if value}
+    return NextSteps(graphmill=options.graphmill, given=given)
+
+
+def _tell(options: GlobalOptions, wishes: dict[str, Any], verb: str, outcome: "Outcome") -> None:
     from orchestrator.cli.migration_tables import print_outcome
 
     if options.json:
         _echo(outcome.document())
     else:
-        print_outcome(verb, outcome, options.graphmill)
+        print_outcome(verb, outcome, _steps(options, wishes))
 
 
 def _echo(document: object) -> None:

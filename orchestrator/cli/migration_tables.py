@@ -1,26 +1,63 @@
 """What a migration found and did, as people read it, and how far it is while it runs."""
 
+import re
+import shlex
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from graph_stores.model import Table
 from orchestrator.cli.tables import print_parts, print_table
 from orchestrator.cli.text import duration, printable
 from orchestrator.migration.articles import RULES as OF_ARTICLES
 from orchestrator.migration.marks import RULES
-from orchestrator.migration.report import Found, Outcome, Verdict
+from orchestrator.migration.report import Found, Outcome
 
 _EVERY = 2.0
 _DONE = {
-    "plan": "{count} would be moved; next: {graphmill} migrate apply",
-    "apply": "{count} moved; next: {graphmill} migrate validate",
-    "validate": "{count} checked, {problems}",
+    "plan": "{count} would be moved; next: {apply}",
+    "apply": "{count} moved{where}; next: {validate}",
+    "validate": "{count} checked, no problem\nnext: {worker}, then {finalize}\nor back: {rollback}",
     "rollback": "{count} put back as they were",
-    "finalize": "{count} have no old marks any more; next: {graphmill} status",
+    "finalize": "{count} have no old marks any more; next: {status}",
 }
 _LEFT = {"apply": "do", "validate": "check"}
+_VERBS = ("detect", "plan", "apply", "validate", "rollback", "finalize")
+# What the verbs after apply still need of what was said to it.
+_STILL_NEEDED = {"validate": ("--mapping",), "finalize": ("--mapping",), "rollback": ()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextSteps:
+    """Commands about the same graph, with all options of this one that they depend on."""
+
+    graphmill: str
+    given: Mapping[str, Any]
+
+    def migrate(self, verb: str, *more: str) -> str:
+        wanted = _STILL_NEEDED.get(verb, tuple(self.given))
+        words = [word for name, value in self.given.items() if name in wanted for word in _words(name, value)]
+        return f"{self.graphmill} migrate {shlex.join([verb, *words, *more])}"
+
+    def command(self, *words: str, project: str | None = None) -> str:
+        of_project = f" --project {shlex.quote(project)}" if project else ""
+        return f"{self.graphmill}{of_project} {shlex.join(words)}"
+
+    def in_text(self, text: str) -> str:
+        """The text with the commands in it as they have to be typed."""
+        whole = re.sub(
+            rf"(?:graphmill )?\bmigrate ({'|'.join(_VERBS)})\b(?! --mapping)((?: --accept-losses)?)",
+            lambda match: self.migrate(match[1], *match[2].split()),
+            text,
+        )
+        return re.sub(r"(?:graphmill )?\bmigrate (\w+ --mapping)", rf"{self.graphmill} migrate \1", whole)
+
+
+def _words(name: str, value: Any) -> list[str]:
+    return [name] if value is True else [name, str(value)]
 
 
 class Meter:
@@ -36,7 +73,7 @@ class Meter:
             return
         self._told = now
         rate = done / (now - self._began)
-        left = f", {duration((of - done) / rate)} to go" if rate else ""
+        left = f", {duration((of - done) / rate)} to go" if rate and done < of else ""
         print(
             f"{done:,} of {of:,} looked at ({done / max(of, 1):.0%}, {rate:,.0f}/s{left})", file=sys.stderr, flush=True
         )
@@ -50,7 +87,7 @@ class Meter:
         """Nothing is drawn that would have to be taken away."""
 
 
-def print_found(found: Found, graphmill: str) -> None:
+def print_found(found: Found, steps: NextSteps) -> None:
     if found.shapes:
         rows = [[each.generation, each.label, each.count, ", ".join(each.examples)] for each in found.shapes]
         print_table(Table(columns=("shape", "label", "count", "for example"), rows=rows))
@@ -61,15 +98,10 @@ def print_found(found: Found, graphmill: str) -> None:
         print_parts(
             "projects: " + printable(", ".join(f"{name} ({count:,})" for name, count in found.projects.items()))
         )
-    advice = (
-        found.advice.replace("migrate ", f"{graphmill} migrate ", 1)
-        if found.verdict is Verdict.LEGACY
-        else found.advice
-    )
-    print_parts(printable(advice))
+    print_parts(printable(steps.in_text(found.advice)))
 
 
-def print_outcome(verb: str, outcome: Outcome, graphmill: str) -> None:
+def print_outcome(verb: str, outcome: Outcome, steps: NextSteps) -> None:
     if outcome.moved and verb not in ("rollback", "finalize"):
         shown = ("for example",) if verb == "plan" else ()
         rows = [
@@ -80,12 +112,13 @@ def print_outcome(verb: str, outcome: Outcome, graphmill: str) -> None:
         print_table(Table(columns=("rule", "label", "to", "count", "because", *shown), rows=rows))
     for word, times in outcome.unknown.items():
         print_parts(f"unknown word {printable(word)!r}: {times:,}")
-    if outcome.model:
-        print_parts(f"vectors that are kept: {printable(outcome.model)}, {outcome.dimension} numbers")
+    for line in _vectors(verb, outcome):
+        print_parts(printable(line))
     if outcome.left:
-        counts = ", ".join(f"{label} ({number:,})" for label, number in outcome.left.items())
         kept = "made since the migration, and still there" if verb == "rollback" else "left alone"
-        print_parts(f"{kept}: {printable(counts)}")
+        print_parts(f"{kept}: {printable(_counted(outcome.left))}")
+    if outcome.lost:
+        print_parts(f"not there any more: {printable(_counted(outcome.lost))}")
     for problem in outcome.problems:
         examples = f": {', '.join(problem.examples)}" if problem.examples else ""
         print_parts(printable(f"problem: {problem.count:,} {problem.label} {problem.problem}{examples}"))
@@ -97,8 +130,62 @@ def print_outcome(verb: str, outcome: Outcome, graphmill: str) -> None:
         )
         return
     if outcome.again and verb == "apply":
-        print_parts(f"it is migrated already; next: {printable(graphmill)} migrate validate")
+        print_parts(f"it is migrated already; next: {printable(steps.migrate('validate'))}")
         return
+    if not outcome.moved and verb == "apply":
+        print_parts("there is nothing to migrate")
+        return
+    for line in _last_lines(verb, outcome, steps).splitlines():
+        print_parts(printable(line))
+    elsewhere = [project for project in outcome.projects if project != outcome.home]
+    if verb == "apply":
+        for project in elsewhere:
+            print_parts(f"see them: {printable(steps.command('status', project=project))}")
+
+
+def _last_lines(verb: str, outcome: Outcome, steps: NextSteps) -> str:
     count = f"{outcome.total:,} node{'' if outcome.total == 1 else 's'}"
-    problems = f"{len(outcome.problems)} problems" if outcome.problems else "no problem"
-    print_parts(_DONE[verb].format(count=count, graphmill=printable(graphmill), problems=problems))
+    if verb == "validate" and outcome.problems:
+        return f"{count} checked, {len(outcome.problems)} problems; back: {steps.migrate('rollback')}"
+    return _DONE[verb].format(
+        count=count,
+        where=_where(outcome.projects),
+        apply=steps.migrate("apply"),
+        validate=steps.migrate("validate"),
+        finalize=steps.migrate("finalize"),
+        rollback=steps.migrate("rollback"),
+        worker=steps.command("worker", "--drain"),
+        status=steps.command("status"),
+    )
+
+
+def _vectors(verb: str, outcome: Outcome) -> list[str]:
+    if not outcome.moved or verb not in ("plan", "apply", "validate"):
+        return []
+    of = f"{outcome.model}, {outcome.dimension} numbers"
+    lines = []
+    if outcome.model and outcome.kept is None:
+        lines.append(f"vectors that are kept: {of}")
+    elif outcome.model:
+        lines.append(f"{_number(outcome.kept)} {'would be kept' if verb == 'plan' else 'kept'}: {of}")
+    for model, count in outcome.would_keep:
+        named = f"--embedding-model {shlex.quote(model)}" if model else "--embedding-model PROVIDER:MODEL"
+        why = "" if model else ", if you know what made them: no node says it"
+        lines.append(f"{_number(count)} would be kept with {named}{why}")
+    return lines
+
+
+def _number(vectors: int | None) -> str:
+    return "1 vector" if vectors == 1 else f"{vectors or 0:,} vectors"
+
+
+def _where(projects: Mapping[str, int]) -> str:
+    if not projects:
+        return ""
+    if len(projects) == 1:
+        return f", into the project {next(iter(projects))}"
+    return f", into the projects {_counted(projects)}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{label} ({number:,})" for label, number in counts.items())

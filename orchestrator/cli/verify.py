@@ -34,7 +34,7 @@ def verify(options: GlobalOptions, repair: bool, sources: bool, rehash: bool, wi
         lambda store: examine(store, wanted, say=_say, scribe=session.keep_whole_ledger(store)), share=not repair
     )
     problems = [replace(each, hint=options.complete_commands(each.hint)) for each in verdict.problems]
-    verdict = replace(verdict, problems=problems)
+    verdict = replace(verdict, problems=problems, notes=[options.complete_commands(note) for note in verdict.notes])
     if options.json:
         from orchestrator.cli.text import dumps
 
@@ -53,7 +53,7 @@ def _say(text: str) -> None:
 def _told(verdict: "Verdict", graphmill: str) -> list[str]:
     from orchestrator.cli.text import printable
 
-    repaired = [_mended(each) for each in verdict.repaired or ()]
+    repaired = [line for each in verdict.repaired or () for line in _mended(each, graphmill)]
     checked = f"{verdict.checked:,} node{'' if verdict.checked == 1 else 's'} checked"
     count = len(verdict.problems)
     left = " left" if repaired else ""
@@ -64,7 +64,7 @@ def _told(verdict: "Verdict", graphmill: str) -> list[str]:
         *_stuck(verdict.stuck, graphmill),
         *(f"not looked at: {printable(note)}" for note in verdict.notes),
         *(line for problem in verdict.problems for line in _lines(problem)),
-        *([f"next: {graphmill} worker --drain"] if repaired else []),
+        *([f"next: {graphmill} worker --drain"] if any(each.count for each in verdict.repaired or ()) else []),
     ]
 
 
@@ -75,8 +75,14 @@ def _stuck(count: int, graphmill: str) -> list[str]:
     return [f"{nodes} stuck, no running worker has them; any job takes them back, or: {graphmill} reclaim"]
 
 
-def _mended(repaired: "Repaired") -> str:
-    return f"{repaired.check}: {repaired.count:,} {repaired.did}"
+def _mended(repaired: "Repaired", graphmill: str) -> list[str]:
+    done = [f"{repaired.check}: {repaired.count:,} {repaired.did}"] if repaired.count else []
+    if repaired.left:
+        done.append(
+            f"{repaired.check}: {repaired.left:,} left as they are, because their files or articles cannot be read "
+            f"right now; when they can: {graphmill} verify --repair"
+        )
+    return done
 
 
 def _lines(problem: "Problem") -> list[str]:

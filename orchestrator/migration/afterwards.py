@@ -19,8 +19,10 @@ EMPTY = "a placeholder: nothing was ever read for it"
 NO_FOLDER = (
     "a file of a migrated graph, in no folder that graphmill knows: to have it read, graphmill ingest its folder"
 )
+NO_WIKI = "an article of a migrated graph, of no wiki that graphmill knows: to have it read, graphmill expand its title"
 _PAGE = 1000
-_FILE = "File"
+# What a file or an article must have to be read, and what is said where it has not.
+_READ_FROM = {"File": ("root", NO_FOLDER), "Article": ("wiki", NO_WIKI)}
 _TO_LINKED = {State.PENDING: (State.PARSING, State.PARSED, State.LINKING), State.PARSED: (State.LINKING,)}
 _TO_SKIP = {State.PENDING: (), State.PARSED: (State.LINKING, State.LINKED)}
 
@@ -31,6 +33,7 @@ class Sent:
 
     texts: int = 0
     files: int = 0
+    articles: int = 0
 
     def lines(self) -> list[str]:
         found = []
@@ -41,6 +44,11 @@ class Sent:
                 f"skipped, in no folder that graphmill knows: {self.files:,} of the files of a migrated graph; "
                 "to have them read: graphmill ingest FOLDER"
             )
+        if self.articles:
+            found.append(
+                f"skipped, of no wiki that graphmill knows: {self.articles:,} of the articles of a migrated graph; "
+                "to have them read: graphmill expand TITLE"
+            )
         return found
 
 
@@ -49,11 +57,13 @@ async def send_on_what_was_migrated(lifecycle: Lifecycle, adopted: Sequence[str]
     sent = Sent()
     if not (await lifecycle.store.ask("was-migrated")).rows:
         return sent
-    page = Select(labels=[*TEXTS, *adopted, _FILE], states=[State.PENDING.value, State.PARSED.value], limit=_PAGE)
+    page = Select(labels=[*TEXTS, *adopted, *_READ_FROM], states=[State.PENDING.value, State.PARSED.value], limit=_PAGE)
     while rows := await lifecycle.store.nodes(page):
-        files = [_aside(row) for row in rows if row.label == _FILE and not row.properties.get("root")]
-        texts = [_onwards(row) for row in rows if row.label != _FILE and _is_migrated(row, adopted)]
-        sent.files += len(files) - len(await lifecycle.move_what_is_still_so(files))
+        aside = [_aside(row) for row in rows if row.label in _READ_FROM and not _can_be_read(row)]
+        texts = [_onwards(row) for row in rows if row.label not in _READ_FROM and _is_migrated(row, adopted)]
+        unmoved = set(await lifecycle.move_what_is_still_so(aside))
+        sent.files += sum(each.node.label == "File" for each in aside if each.node not in unmoved)
+        sent.articles += sum(each.node.label == "Article" for each in aside if each.node not in unmoved)
         sent.texts += len(texts) - len(await lifecycle.move_what_is_still_so(texts))
         page = replace(page, after=rows[-1].ref)
     return sent
@@ -71,8 +81,14 @@ def _onwards(row: NodeRow) -> Transition:
     return transition(row.ref, expected=state, through=_TO_LINKED[state], to=State.LINKED)
 
 
+def _can_be_read(row: NodeRow) -> bool:
+    name, _ = _READ_FROM[row.label]
+    return bool(row.properties.get(name))
+
+
 def _aside(row: NodeRow) -> Transition:
     state = State(row.state)
+    _, reason = _READ_FROM[row.label]
     return transition(
-        row.ref, expected=state, through=_TO_SKIP[state], to=State.SKIP, properties={"_errorMessage": NO_FOLDER}
+        row.ref, expected=state, through=_TO_SKIP[state], to=State.SKIP, properties={"_errorMessage": reason}
     )

@@ -3,14 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from graph_stores.legacy import MigrationRefused, Moved, Row
+from graph_stores.legacy import MarkedGraph, MigrationRefused, Moved, Row
 from orchestrator.migration.report import Problem
-from orchestrator.migration.survey import Scope, examples_of
+from orchestrator.migration.survey import Scope, examples_of, own_labels
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "graphmill:migration")
 Progress = Callable[[int, int], None]
@@ -23,6 +23,8 @@ class Looked:
 
     stale: list[int]
     lacking: Sequence[Row]
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """Of the texts whose vectors are kept, by place."""
 
     def ids(self, scope: Scope, given: set[str]) -> dict[str, str]:
         """A uuid for each node without one: from what it says of itself, and where two say the same from its place."""
@@ -66,7 +68,7 @@ def moved_of(row: Row) -> Moved:
         label=row["label"],
         to=row["to"],
         count=row["count"],
-        unknown=row["unknown"],
+        unknown=row.get("unknown"),
         examples=examples_of(row),
     )
 
@@ -85,6 +87,42 @@ def problems_in(rows: Sequence[Row]) -> list[Problem]:
     ]
 
 
+async def unreconciled(graph: MarkedGraph, scope: Scope, rows: Sequence[Row]) -> list[Problem]:
+    """Every rule has moved as many nodes as say that it moved them."""
+    noted = await _noted(graph, scope)
+    found: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        if row["rule"]:
+            found[row["rule"], row["label"]] += row["count"]
+    return [
+        Problem(
+            problem=f"rule {rule} moved {noted[rule, label]:,}, and {found[rule, label]:,} say so",
+            label=label,
+            count=abs(noted[rule, label] - found[rule, label]),
+        )
+        for rule, label in sorted(noted.keys() | found.keys())
+        if noted[rule, label] != found[rule, label]
+    ]
+
+
+async def gone_since(graph: MarkedGraph, scope: Scope) -> Counter[str]:
+    """How many nodes that were migrated are not there any more, by label."""
+    gone: Counter[str] = Counter()
+    for (_, label), count in (await _noted(graph, scope)).items():
+        gone[label] += count
+    for row in await graph.find("migrated", {"project": scope.project, "ours": own_labels()}):
+        gone[row["label"]] -= row["count"]
+    return +gone
+
+
+async def _noted(graph: MarkedGraph, scope: Scope) -> Counter[tuple[str, str]]:
+    noted: Counter[tuple[str, str]] = Counter()
+    for row in await graph.find("pages_read", {"project": scope.project}):
+        for rule, label, count in json.loads(row["rules"]):
+            noted[rule, label] += count
+    return noted
+
+
 def nothing_to_undo(record: Mapping[str, Any]) -> MigrationRefused:
     if record.get("finalized"):
         return MigrationRefused(
@@ -92,3 +130,12 @@ def nothing_to_undo(record: Mapping[str, Any]) -> MigrationRefused:
             hint="only a backup of the database can bring it back",
         )
     return MigrationRefused("there is nothing to undo: no node was migrated", hint="see: graphmill migrate detect")
+
+
+def losses(gone: Mapping[str, int]) -> MigrationRefused:
+    """Told before anything is put back."""
+    counts = ", ".join(f"{label} ({count:,})" for label, count in sorted(gone.items()))
+    return MigrationRefused(
+        f"nodes of the old graph were deleted since, and a rollback cannot bring them back: {counts}",
+        hint="put back all the others: graphmill migrate rollback --accept-losses",
+    )

@@ -8,14 +8,25 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graph_stores.legacy import MarkedGraph, MigrationRefused, Moved, Row
 from graph_stores.model import VectorSpace
 from orchestrator.leases import is_gone, owner_name
 from orchestrator.migration.literals import Written, literal
-from orchestrator.migration.looked import Done, Looked, Progress, moved_of, nothing_to_undo, now, problems_in
+from orchestrator.migration.looked import (
+    Done,
+    Looked,
+    Progress,
+    gone_since,
+    losses,
+    moved_of,
+    nothing_to_undo,
+    now,
+    problems_in,
+    unreconciled,
+)
 from orchestrator.migration.marks import Marks, is_stale
 from orchestrator.migration.report import Found, Outcome, Problem, summed
 from orchestrator.migration.survey import (
@@ -24,6 +35,7 @@ from orchestrator.migration.survey import (
     Scope,
     Settled,
     Survey,
+    alternatives,
     base_parameters,
     each_page,
     own_labels,
@@ -31,6 +43,7 @@ from orchestrator.migration.survey import (
     take_survey,
     told,
 )
+from pipelines.embedding.texts import text_hash
 
 # Twice as fast as pages of 10,000: the server keeps what it has not committed yet.
 _WRITE_PAGE = 2_000
@@ -58,29 +71,43 @@ class MarkedMigration:
         graph.learn(self._marks.names())
 
     async def detect(self) -> Found:
+        await self._recall()
         survey = await self._survey()
         return told(survey, self._graph.url, await self._graph.record())
 
     async def plan(self) -> Outcome:
+        await self._recall()
         survey = await self._survey()
         self._refuse_foreign(survey)
         settled = await self._settled(survey)
-        moved: list[Moved] = []
+        rows = await self._planned(survey, settled)
+        would_keep = (
+            []
+            if self._wishes.given
+            else [
+                (name, _kept(await self._planned(survey, other))) for name, other in alternatives(survey, settled)[:3]
+            ]
+        )
+        outcome = self._outcome(rows, settled, survey)
+        return replace(outcome, would_keep=[each for each in would_keep if each[1] > _kept(rows)])
+
+    async def _planned(self, survey: Survey, settled: Settled) -> list[Row]:
+        rows: list[Row] = []
 
         async def work(page: Mapping[str, int]) -> None:
             looked = await self._look(settled, survey, page, twins=())
-            rows = await self._graph.find("plan", {**self._parameters(settled), **page, "stale": looked.stale})
-            moved.extend(map(moved_of, rows))
+            rows.extend(await self._graph.find("plan", {**self._parameters(settled), **page, "stale": looked.stale}))
 
         await each_page(survey.last, work, PAGE)
-        return self._outcome(moved, settled, survey)
+        return rows
 
     async def cypher(self) -> str:
         """What apply runs, with its parameters, to be run by hand: look first, and apply with what came of it."""
+        await self._recall()
         survey = await self._survey()
         settled = await self._settled(survey)
         last = {"first": 0, "last": max(survey.last, 0)}
-        decided = {"stale": [], "ids": {}, "twins": [], "now": Written("datetime()")}
+        decided = {"stale": [], "hashes": {}, "ids": {}, "twins": [], "now": Written("datetime()")}
         parameters = {**self._parameters(settled), **last, **decided}
         texts = [f"// {name}\n{self._graph.text(name)};" for name in ("plan", "look", "apply", "rollback")]
         return "\n\n".join(
@@ -89,6 +116,7 @@ class MarkedMigration:
 
     async def apply(self) -> Outcome:
         began = time.monotonic()
+        await self._recall()
         await self._refuse_while_at_work()
         survey = await self._survey()
         record = await self._graph.record()
@@ -98,11 +126,13 @@ class MarkedMigration:
             record = {}  # a new migration, of what came after the last one was finished
         settled = await self._settled(survey)
         if not survey.of(*_TO_MOVE) or (not survey.marked and not record.get("open")):
-            return self._outcome([], settled, survey, seconds=time.monotonic() - began)
+            outcome = self._outcome([], settled, survey, seconds=time.monotonic() - began)
+            return replace(outcome, again=bool(survey.of("migrated")))
         moved = await self._alone(lambda token: self._move_all(token, survey, settled, record))
         return self._outcome(moved, settled, survey, seconds=time.monotonic() - began)
 
     async def validate(self) -> Outcome:
+        await self._recall()
         record = await self._graph.record()
         survey = await self._survey()
         settled = await self._settled(survey)
@@ -116,37 +146,37 @@ class MarkedMigration:
             hashed = await self._graph.find("hashed", parameters)
             stale.extend(row["uuid"] for row in hashed if is_stale(row["hashed"]))
             for row in await self._graph.find("unknown", parameters):
-                words[row["word"]] += row["count"]
+                words[row["word"] or "(none)"] += row["count"]
 
         await each_page(survey.last, work, PAGE)
-        problems = [*problems_in(rows), *await self._unreconciled(rows)]
+        problems = [*problems_in(rows), *await unreconciled(self._graph, self._scope, rows)]
         if stale:
             problems.append(
                 Problem(problem="ready with the vector of another text", label="", count=len(stale), examples=stale[:3])
             )
         if not any(row["rule"] for row in rows) and not record.get("finalized"):
             self._refuse_foreign(survey)
-        moved = [moved_of({**row, "unknown": None}) for row in rows if row["rule"]]
+        moved = [{**row, "kept": None} for row in rows if row["rule"]]
         outcome = self._outcome(moved, settled, survey, problems=problems)
-        return Outcome(
-            store=outcome.store, moved=outcome.moved, problems=outcome.problems, unknown=dict(sorted(words.items())),
-            model=outcome.model, dimension=outcome.dimension, left=outcome.left,
-        )  # fmt: skip
+        return replace(outcome, unknown=dict(sorted(words.items())), kept=None)
 
-    async def rollback(self) -> Outcome:
+    async def rollback(self, *, accept_losses: bool = False) -> Outcome:
         began = time.monotonic()
+        await self._recall()
         await self._refuse_while_at_work()
         record = await self._graph.record()
         survey = await self._survey()
         if not survey.of("migrated") and not record.get("open"):
             raise nothing_to_undo(record)
-        counted: list[Moved] = []
+        if (gone := await gone_since(self._graph, self._scope)) and not accept_losses:
+            raise losses(gone)
+        rows: list[Row] = []
         own = {"project": self._scope.project, "ours": own_labels()}
 
         async def undo(token: str) -> None:
             before, was_graphmill = json.loads(record.get("schema", "[]")), bool(record.get("graphmill"))
             # Killed after the last node is back, it still has something to finish.
-            await self._graph.remember({"open": True})
+            await self._graph.remember({"open": True, "scope": self._scope.project})
             # Before the nodes: two that had the same id get it back.
             dropped = not await self._migrated_elsewhere(survey) and await self._graph.drop_schema(
                 before, was_graphmill=was_graphmill
@@ -154,14 +184,11 @@ class MarkedMigration:
             done = Done(survey.last + 1, self._progress)
 
             async def work(page: Mapping[str, int]) -> None:
-                rows = await self._graph.move("rollback", {**own, **page}, token=token)
-                counted.extend(_taken_back("rollback", row) for row in rows)
+                rows.extend(await self._graph.move("rollback", {**own, **page}, token=token))
                 done.add(page)
 
             await each_page(survey.last, work, _WRITE_PAGE)
-            for project in record.get("spaces", ()):
-                if self._scope.project in (None, project):
-                    await self._graph.forget_space(project)
+            await self._forget_records(record)
             await self._graph.forget_pages(self._scope.project)
             if dropped:
                 await self._graph.restore_schema(before, was_graphmill=was_graphmill)
@@ -169,12 +196,27 @@ class MarkedMigration:
                 await self._graph.remember({"open": False})
 
         await self._alone(undo)
-        moved, _ = summed(counted)
-        stays = {} if record.get("graphmill") else survey.made_since
-        return Outcome(store=self._graph.url, moved=moved, left=stays, seconds=time.monotonic() - began)
+        moved, _ = summed(_taken_back("rollback", row) for row in rows)
+        pieces = {"Chunk": sum(row["pieces"] for row in rows)}
+        stays = {label: count - pieces.get(label, 0) for label, count in survey.made_since.items()}
+        left = {} if record.get("graphmill") else {label: count for label, count in stays.items() if count > 0}
+        return Outcome(store=self._graph.url, moved=moved, left=left, seconds=time.monotonic() - began, lost=dict(gone))
+
+    async def _forget_records(self, record: Mapping[str, Any]) -> None:
+        """Vector spaces, runs and workers of projects in which nothing is graphmill's own any more."""
+        made = await self._graph.find("projects_made", {})
+        with_vectors = {row["project"] for row in made if row["vectors"]}
+        for project in record.get("spaces", ()):
+            if self._scope.project in (None, project) and project not in with_vectors:
+                await self._graph.forget_space(project)
+        if "projects" in record:
+            kept = {*record["projects"], *(row["project"] for row in made if not row["isRecord"])}
+            ended = {row["project"] for row in made} - kept
+            await self._graph.forget_records(sorted(each for each in ended if self._scope.project in (None, each)))
 
     async def finalize(self) -> Outcome:
         began = time.monotonic()
+        await self._recall()
         await self._refuse_while_at_work()
         survey = await self._survey()
         if survey.marked:
@@ -209,27 +251,29 @@ class MarkedMigration:
         moved, _ = summed(counted)
         return Outcome(store=self._graph.url, moved=moved, seconds=time.monotonic() - began)
 
-    async def _move_all(self, token: str, survey: Survey, settled: Settled, record: Mapping[str, Any]) -> list[Moved]:
+    async def _move_all(self, token: str, survey: Survey, settled: Settled, record: Mapping[str, Any]) -> list[Row]:
         if not record.get("open"):
             schema = record.get("schema") or json.dumps(list(await self._graph.schema()))
             graphmill = record.get("graphmill") if "graphmill" in record else await self._graph.is_graphmill()
+            made = {row["project"] for row in await self._graph.find("projects_made", {})}
             begun = {
-                "settled": settled.dump(), "schema": schema, "graphmill": graphmill, "open": True, "finalized": False
+                "settled": settled.dump(), "schema": schema, "graphmill": graphmill, "open": True, "finalized": False,
+                "projects": record["projects"] if "projects" in record else sorted(made),
+                "scope": self._scope.project, "marks": self._marks.dump(),
             }  # fmt: skip
             await self._graph.remember(begun)
         labels = [label for label in survey.labels if label]
         twins = await self._graph.clear_way(labels)
         lacking = survey.lacks_ids or bool(twins)
         given = {row["uuid"] for row in await self._graph.find("given_ids", {})} if lacking else set()
-        moved: list[Moved] = []
+        moved: list[Row] = []
         done = Done(survey.last + 1, self._progress)
         born = {"now": now()}
 
         async def work(page: Mapping[str, int]) -> None:
             looked = await self._look(settled, survey, page, twins=twins)
-            asked = {"stale": looked.stale, "ids": looked.ids(self._scope, given), **born}
-            rows = await self._graph.move("apply", {**self._parameters(settled), **page, **asked}, token=token)
-            moved.extend(map(moved_of, rows))
+            asked = {"stale": looked.stale, "hashes": looked.hashes, "ids": looked.ids(self._scope, given), **born}
+            moved.extend(await self._graph.move("apply", {**self._parameters(settled), **page, **asked}, token=token))
             done.add(page)
 
         await each_page(survey.last, work, _WRITE_PAGE)
@@ -253,27 +297,8 @@ class MarkedMigration:
         return Looked(
             stale=[row["place"] for row in rows if is_stale(row["hashed"])],
             lacking=[row for row in rows if row["lacksId"]],
+            hashes={str(row["place"]): text_hash(row["text"]) for row in rows if row["text"] is not None},
         )
-
-    async def _unreconciled(self, rows: Sequence[Row]) -> list[Problem]:
-        """Every rule has moved as many nodes as say that it moved them."""
-        noted: Counter[tuple[str, str]] = Counter()
-        for row in await self._graph.find("pages_read", {"project": self._scope.project}):
-            for rule, label, count in json.loads(row["rules"]):
-                noted[rule, label] += count
-        found: Counter[tuple[str, str]] = Counter()
-        for row in rows:
-            if row["rule"]:
-                found[row["rule"], row["label"]] += row["count"]
-        return [
-            Problem(
-                problem=f"rule {rule} moved {noted[rule, label]:,}, and {found[rule, label]:,} say so",
-                label=label,
-                count=abs(noted[rule, label] - found[rule, label]),
-            )
-            for rule, label in sorted(noted.keys() | found.keys())
-            if noted[rule, label] != found[rule, label]
-        ]
 
     async def _migrated_elsewhere(self, survey: Survey) -> bool:
         """Whether nodes of another project are as the migration left them: the schema is theirs too."""
@@ -281,6 +306,13 @@ class MarkedMigration:
             return False
         everywhere = await take_survey(self._graph, self._marks, Scope(project=None, home=self._scope.home))
         return everywhere.of("migrated") > survey.of("migrated")
+
+    async def _recall(self) -> None:
+        """The marks that the migration was begun with: who names a mapping for apply need not name it again."""
+        known = (await self._graph.record()).get("marks")
+        if known and self._wishes.marks == Marks():
+            self._marks = Marks.load(known)
+            self._graph.learn(self._marks.names())
 
     async def _survey(self) -> Survey:
         return await take_survey(self._graph, self._marks, self._scope)
@@ -331,24 +363,36 @@ class MarkedMigration:
 
     def _outcome(
         self,
-        moved: Sequence[Moved],
+        rows: Sequence[Row],
         settled: Settled,
         survey: Survey,
         *,
         problems: Sequence[Problem] = (),
         seconds: float | None = None,
     ) -> Outcome:
-        rows, unknown = summed(moved)
+        moved, unknown = summed(map(moved_of, rows))
+        projects: Counter[str] = Counter()
+        for row in rows:
+            if row.get("project"):
+                projects[row["project"]] += row["count"]
         return Outcome(
             store=self._graph.url,
-            moved=rows,
+            moved=moved,
             unknown=unknown,
             problems=problems,
             model=settled.model.name if settled.model else None,
             dimension=settled.dimension,
+            kept=_kept(rows),
+            projects=dict(sorted(projects.items())),
+            home=self._scope.home,
             left=survey.left,
             seconds=seconds,
         )
+
+
+def _kept(rows: Sequence[Row]) -> int:
+    """How many vectors are kept."""
+    return sum(row["kept"] or 0 for row in rows)
 
 
 def _taken_back(verb: str, row: Row) -> Moved:

@@ -4,13 +4,14 @@ Owns the shapes that are recognised unasked; a mapping file makes others of the 
 Pure: it reads no graph. What it makes of a node is told by the rules in `cypher/<dialect>/migration/`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from orchestrator.stages import TEXTS
-from orchestrator.states import RECORDS, State
+from orchestrator.states import RECORDS, State, expansion_state
 
 RULES = MappingProxyType(
     {
@@ -54,6 +55,14 @@ _WHOLES = (
     "WebPage", "Stylesheet", "GenericFile", "Entity",
 )  # fmt: skip
 _BOOKKEEPING = ("GraphmillMeta", "GraphmillCommit", "GraphmillHold", "Wiki", *sorted(RECORDS))
+# What graphmill writes on a node beside its state; what was there before is kept until a migration is final.
+_WRITTEN = (
+    "_state", "_stateChangedAt", "_depth", "_detectedAt", "_retryCount", "_errorType", "_errorClass", "_errorMessage",
+    "_contentHash", "_embeddingProvider", "_embeddingModel", "_embeddingHash", "_parsedAt", "_linkedAt", "_embeddedAt",
+    "_leaseOwner", "_leaseToken", "_leaseUntil", "_notBefore", "_runId", "_chunks",
+)  # fmt: skip
+# The same of an article, under names that on another node may be anything.
+_WRITTEN_ON_ARTICLES = ("expansion_state", "claimed_at", "processed_at", "retry_count")
 # ISO 8601, and only days that there are: the server refuses a whole page for one that there is not.
 _MOMENT = (
     r"(\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8]))"
@@ -153,6 +162,15 @@ class Marks:
             (*self.file_state, "stateUpdatedAt", "errorType", "errorMessage", "retryCount") if self.file_state else ()
         )
 
+    def dump(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def load(cls, text: str) -> "Marks":
+        known = json.loads(text)
+        slots = tuple(Slot(**_with_tuples(slot)) for slot in known.pop("slots"))
+        return cls(**_with_tuples(known), slots=slots)
+
     def names(self) -> dict[str, Sequence[str]]:
         """What the queries are made of."""
         texts = [text for slot in reversed(self.slots) if slot.name != "name" for text in slot.texts]
@@ -187,6 +205,8 @@ class Marks:
             "g3": self.g3,
             "g1": self.g1,
             "g0": self.g0,
+            "bookkeeping": _WRITTEN,
+            "articleMarks": _WRITTEN_ON_ARTICLES,
         }
 
     def parameters(self) -> dict[str, Any]:
@@ -204,7 +224,12 @@ class Marks:
             "marks": list(self.telling),
             "states": [state.value for state in State],
             "bookkeeping": list(_BOOKKEEPING),
+            "expansionStates": {state.value: expansion_state(state, retries_left=True) for state in State},
         }
+
+
+def _with_tuples(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}
 
 
 def is_stale(hashed: Sequence[Mapping[str, Any]]) -> bool:

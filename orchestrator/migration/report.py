@@ -87,11 +87,21 @@ class Outcome:
     unknown: Mapping[str, int] = field(default_factory=dict)
     model: str | None = None
     dimension: int | None = None
+    kept: int | None = None
+    """How many vectors are kept; None where they were not counted."""
+    would_keep: Sequence[tuple[str | None, int]] = ()
+    """How many more would be kept if a model was named: by its name, or None for one that no node names."""
+    projects: Mapping[str, int] = field(default_factory=dict)
+    """How many nodes are in which project."""
+    home: str = ""
+    """The project of the command."""
     left: Mapping[str, int] = field(default_factory=dict)
     backup: str | None = None
     seconds: float | None = None
     finalized: str | None = None
     """When the migration was made final, where it was: there are no marks of it any more."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """What a rollback could not put back, or has taken away for good, by label."""
     again: bool = False
     """Whether it had been done before."""
 
@@ -118,10 +128,17 @@ class Outcome:
             "unknown": dict(self.unknown),
             "total": self.total,
             "problems": [problem.document() for problem in self.problems],
-            "vectors": {"model": self.model, "dimension": self.dimension},
+            "vectors": {
+                "model": self.model,
+                "dimension": self.dimension,
+                "kept": self.kept,
+                "would_keep": [{"model": model, "count": count} for model, count in self.would_keep],
+            },
+            "projects": dict(self.projects),
             "left": dict(self.left),
             "backup": self.backup,
             "finalized": self.finalized,
+            "lost": dict(self.lost),
             "seconds": None if self.seconds is None else round(self.seconds, 3),
         }
 

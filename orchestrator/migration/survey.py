@@ -5,7 +5,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from graph_stores.legacy import MarkedGraph, MigrationRefused, Row
@@ -50,6 +50,8 @@ class Settled:
     needs: Mapping[str, Sequence[str]]
     dimension: int | None
     model: Model | None
+    spaces: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of projects that have vectors of their own: the only ones that they can keep."""
 
     def parameters(self) -> dict[str, Any]:
         return {
@@ -58,6 +60,7 @@ class Settled:
             "provider": self.model.provider if self.model else None,
             "model": self.model.model if self.model else None,
             "assumed": bool(self.model and self.model.assumed),
+            "spaces": {project: dict(space) for project, space in self.spaces.items()},
         }
 
     def dump(self) -> str:
@@ -71,7 +74,7 @@ class Settled:
             if known["model"]
             else None
         )
-        return cls(needs=known["needs"], dimension=known["dimension"], model=model)
+        return cls(needs=known["needs"], dimension=known["dimension"], model=model, spaces=known.get("spaces", {}))
 
 
 @dataclass(slots=True)
@@ -189,6 +192,7 @@ async def settle(
         needs={label: _needed(label, slots) for label, slots in sorted(survey.slots.items())},
         dimension=space.dimension if space else _dimension(survey.models, model),
         model=model,
+        spaces={project: asdict(each) for project, each in spaces.items()},
     )
 
 
@@ -206,6 +210,24 @@ def _most_told(models: Counter[tuple[str | None, str | None, int]]) -> Model | N
         return None
     provider, model = min(told, key=lambda each: (-told[each], each))
     return Model(provider=provider, model=model)
+
+
+def alternatives(survey: Survey, settled: Settled) -> list[tuple[str | None, Settled]]:
+    """What the rules would rest on if a person named a model: one that vectors name, or None for another."""
+    others: dict[str | None, Model] = {}
+    for (provider, name, _), _ in survey.models.most_common():
+        if provider and name:
+            model = Model(provider=provider, model=name, assumed=True)
+            others.setdefault(model.name, model)
+        elif settled.model:
+            others.setdefault(settled.model.name, replace(settled.model, assumed=True))
+        else:
+            others.setdefault(None, Model(provider="?", model="?", assumed=True))
+    return [
+        (name, replace(settled, model=model, dimension=_dimension(survey.models, model)))
+        for name, model in others.items()
+        if model != settled.model
+    ]
 
 
 def _dimension(models: Counter[tuple[str | None, str | None, int]], model: Model | None) -> int | None:

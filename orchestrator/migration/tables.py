@@ -11,6 +11,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,7 +28,7 @@ from orchestrator.migration.report import Found, Outcome, Problem, summed
 from orchestrator.migration.survey import Model
 from orchestrator.migration.tally import Tallied
 from orchestrator.migration.wiki import KnownWiki
-from orchestrator.states import State
+from orchestrator.states import RECORDS, State
 
 # What is written into pages; another number and they are made anew.
 _FORM = 1
@@ -63,7 +64,7 @@ class TableMigration:
             raise MigrationRefused("this graph was not migrated", hint="see: graphmill migrate detect")
         return await self._graph.in_thread(self._validate)
 
-    async def rollback(self) -> Outcome:
+    async def rollback(self, *, accept_losses: bool = False) -> Outcome:
         record = self._old.record
         # Of a backup that was being dropped when somebody was killed nobody knows how much there is.
         if not record or record.get("finalized") or not self._graph.backup.exists():
@@ -73,9 +74,32 @@ class TableMigration:
                 else "there is nothing to undo: this graph was not migrated",
                 hint="only a backup of your own can bring it back" if record else "see: graphmill migrate detect",
             )
+        lost = await self._graph.in_thread(self._made_since)
+        if lost and not accept_losses:
+            counts = ", ".join(f"{label} ({count:,})" for label, count in lost.items())
+            raise MigrationRefused(
+                f"the old file takes the place of this one, and what was read since would be gone: {counts}",
+                hint="copy it elsewhere first (graphmill copy), or: graphmill migrate rollback --accept-losses",
+            )
         count = sum(each[3] for each in record.get("rules", ()))
         await self._graph.in_thread(lambda: self._restore(record))
-        return Outcome(store=self._graph.url, moved=[Moved(rule="rollback", label="", to="as before", count=count)])
+        moved = [Moved(rule="rollback", label="", to="as before", count=count)]
+        return Outcome(store=self._graph.url, moved=moved, lost=lost)
+
+    def _made_since(self) -> dict[str, int]:
+        """Nodes of sources that no migration has moved, by label. Pieces are made of texts, which are counted."""
+        found = {}
+        for label, columns in sorted(self._graph.tables.nodes.items()):
+            if label in RECORDS or label in ("Wiki", "Chunk") or "_state" not in columns:
+                continue
+            count = (
+                self._graph.rows("made_since", {}, label=label)[0][0]
+                if MARKED in columns
+                else self._graph.places(label)[1]
+            )
+            if count:
+                found[label] = count
+        return found
 
     async def finalize(self) -> Outcome:
         record = self._old.record
@@ -107,7 +131,23 @@ class TableMigration:
         for label in mapped.labels:
             for within in spans(self._graph, label):
                 tally.decided(label, mapped_page(self._graph, mapped, label, within))
-        return self._outcome(tally, mapped)
+        outcome = self._outcome(tally, mapped)
+        if self._wishes.model:
+            return outcome
+        named = replace(self._wishes, model=Model(provider="?", model="?", assumed=True))
+        more = self._kept(OldTables(self._graph, named))
+        return replace(outcome, would_keep=[(None, more)] if more > (outcome.kept or 0) else [])
+
+    def _kept(self, old: OldTables) -> int:
+        """How many vectors are kept with the model that is known."""
+        mapped, kept = old.mapped(), 0
+        for label in TEXTS if old.is_expansion and old.expansion_space() else ():
+            if old.dimension(label):
+                kept += sum(count for _, count in self._graph.rows("lengths", {}, label=label, column="embedding"))
+        for label in mapped.labels if mapped.labels and mapped.basis.space else ():
+            for within in spans(self._graph, label):
+                kept += sum(each.keeps_vector for each in mapped_page(self._graph, mapped, label, within).decided())
+        return kept
 
     def _plan_lone(self, tally: Tallied, *, kept: bool) -> None:
         """Sections without an article, and pieces of texts."""
@@ -135,6 +175,9 @@ class TableMigration:
             unknown=unknown,
             model=model.name if model else None,
             dimension=space.dimension if space else None,
+            projects=dict(sorted(self._projects(mapped).items())),
+            home=self._wishes.project,
+            kept=self._kept(self._old),
             left={label: self._graph.places(label)[1] for label in self._old.carried(mapped)},
             backup=self._old.backup,
             seconds=seconds,
@@ -148,7 +191,7 @@ class TableMigration:
         staging = self._graph.staging(self._order(wiki, space))
         staging.note(now=datetime.now(UTC).isoformat())
         tally = Tallied()
-        with self._graph.building(self._wishes.project, space) as new:
+        with self._graph.building(sorted(self._projects(mapped)), space) as new:
             making = Making(self._graph, new, self._wishes, wiki, mapped, space, staging)
             making.prepare(self._old.carried(mapped), self._old.edges(pieces=making.carries_pieces))
             steps = list(making.steps())
@@ -162,6 +205,20 @@ class TableMigration:
                 new.run("label_write", {"key": f"label:{label}", "text": label})
         self._graph.take_place()
         return outcome.after(seconds=time.monotonic() - began, backup=self._old.backup)
+
+    def _projects(self, mapped: MappedTables) -> Counter[str]:
+        """How many nodes come into which project: into their own, or where they have none into that of the command."""
+        found: Counter[str] = Counter()
+        known = [label for label in KNOWN if self._old.is_expansion and label in self._graph.tables.nodes]
+        for label in known:
+            found[self._wishes.project] += self._graph.places(label)[1]
+        for label in mapped.labels:
+            if "projectId" in self._graph.tables.nodes[label]:
+                for project, count in self._graph.rows("projects", {}, label=label):
+                    found[str(project or self._wishes.project)] += count
+            else:
+                found[self._wishes.project] += self._graph.places(label)[1]
+        return found
 
     def _order(self, wiki: KnownWiki, space: VectorSpace | None) -> dict[str, Value]:
         """What the pages rest on: the same order, and those that are there are right."""
@@ -204,7 +261,7 @@ class TableMigration:
         """What is asked of the old graph, page by page, and what makes and fills the new one."""
         mapped = self._old.mapped()
         space = self._old.space(mapped)
-        with self._graph.trying(self._wishes.project, space) as new:
+        with self._graph.trying(sorted(self._projects(mapped)), space) as new:
             making = Making(self._graph, new, self._wishes, wiki, mapped, space, None)
             edges = self._old.edges(pieces=making.carries_pieces)
             making.prepare(self._old.carried(mapped), edges)

@@ -1,5 +1,6 @@
 // Nodes in no state, or in one that is none of $states.
+// One without a depth is not graphmill's: it may be part of an older graph that was not migrated yet.
 MATCH (n:File|Directory|MarkdownSection|Scope|TextSection|Chunk|Article|Section|Category|Wiki|IngestionRun|Partition|Worker|Adopted)
-WHERE n.projectId = $project AND n.uuid > $after AND (n._state IS NULL OR NOT n._state IN $states)
+WHERE n.projectId = $project AND n.uuid > $after AND n._depth IS NOT NULL AND (n._state IS NULL OR NOT n._state IN $states)
 RETURN n.uuid AS uuid, head(labels(n)) AS label, coalesce(n._state, 'no state') AS found
 ORDER BY uuid LIMIT $limit

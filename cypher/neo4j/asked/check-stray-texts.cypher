@@ -1,6 +1,6 @@
-// Texts that wait to be parsed or linked in a file that is past that.
+// Texts that wait to be parsed or linked in a file that is past that. Those that no run has made are sent on by a worker: only a job asks for $everything.
 MATCH (w:File)-[:HAS_SECTION]->(t:MarkdownSection|TextSection)
-WHERE t.projectId = $project AND t.uuid > $after
+WHERE t.projectId = $project AND t.uuid > $after AND ($everything OR t._runId IS NOT NULL)
   AND ((t._state IN ['pending', 'parsed'] AND (w._state IN ['linked', 'embedding', 'ready', 'skip'] OR (w._state = 'error' AND w._errorType = 'embed')))
     OR (t._state = 'pending' AND w._state = 'error'))
 RETURN t.uuid AS uuid, head(labels(t)) AS label, t._state AS found

@@ -1,7 +1,8 @@
 // Moves a page of nodes, in one transaction: what is overwritten is kept under _former_…, what is added is named in
 // _migratedAdded, and _migratedBy says which rule it was. Nothing else of a node is changed.
+// $hashes are those of the texts whose vectors are kept, by place: see look.
 %part rules%
-WITH n, p, label, rule, goesTo, word, chunks,
+WITH n, place, p, label, rule, goesTo, word, chunks, space, n:Article AS isArticle,
     coalesce($ids[toString(place)], toStringOrNull(%first id|p.@%)) AS uuid,
     any(each IN keys(n) WHERE each STARTS WITH '_') AS hasBookkeeping,
     goesTo = 'ready' AND hasAny AS keepsVector,
@@ -21,32 +22,26 @@ WITH n, p, label, rule, goesTo, word, chunks,
         WHEN goesTo IN ['error', 'skip'] THEN toStringOrNull(%first errorMessage|p.@%) END AS errorMessage,
     %first contentHash|p.@% AS contentHash
 WHERE uuid IS NOT NULL
-WITH *, CASE WHEN keepsVector THEN coalesce(toStringOrNull(%first provider|p.@%), $provider) END AS provider,
-    CASE WHEN keepsVector THEN coalesce(toStringOrNull(%first model|p.@%), $model) END AS model,
-    CASE WHEN keepsVector THEN coalesce(%first contentHashes|p.@%, 'migrated') END AS embeddingHash,
+WITH *, CASE WHEN keepsVector THEN coalesce(toStringOrNull(%first provider|p.@%), space.provider) END AS provider,
+    CASE WHEN keepsVector THEN coalesce(toStringOrNull(%first model|p.@%), space.model) END AS model,
+    CASE WHEN keepsVector THEN coalesce($hashes[toString(place)], 'migrated') END AS embeddingHash,
     CASE WHEN needsVector THEN coalesce(%first contentVectors|p.@%, CASE WHEN chunks = 0 THEN %first vectors|p.@% END) END AS own,
     CASE WHEN needsVector AND chunks > 0 THEN COLLECT { MATCH (n)-[r]-(c) WHERE type(r) = $chunkType
         RETURN %first contentVectors|c.@% } ELSE [] END AS pieces,
     [each IN [
         CASE WHEN p.uuid IS NULL THEN 'uuid' END, CASE WHEN p.projectId IS NULL THEN 'projectId' END,
         CASE WHEN p.name IS NULL THEN 'name' END, CASE WHEN text IS NOT NULL THEN 'content' END,
-        CASE WHEN p.embedding IS NULL THEN 'embedding' END] WHERE each IS NOT NULL] AS added
+        CASE WHEN p.embedding IS NULL THEN 'embedding' END, %each articleMarks|CASE WHEN isArticle AND p.@ IS NULL THEN '@' END%]
+        WHERE each IS NOT NULL] AS added
 WITH *, coalesce(own, CASE WHEN size(pieces) > 0 THEN
     [i IN range(0, size(pieces[0]) - 1) | reduce(sum = 0.0, piece IN pieces | sum + piece[i]) / size(pieces)] END) AS vector
 FOREACH (_ IN CASE WHEN hasBookkeeping THEN [1] ELSE [] END |
-    SET n += {
-        _former__state: p._state, _former__stateChangedAt: p._stateChangedAt, _former__depth: p._depth,
-        _former__detectedAt: p._detectedAt, _former__retryCount: p._retryCount, _former__errorType: p._errorType,
-        _former__errorClass: p._errorClass, _former__errorMessage: p._errorMessage, _former__contentHash: p._contentHash,
-        _former__embeddingProvider: p._embeddingProvider, _former__embeddingModel: p._embeddingModel, _former__embeddingHash: p._embeddingHash,
-        _former__parsedAt: p._parsedAt, _former__linkedAt: p._linkedAt, _former__embeddedAt: p._embeddedAt,
-        _former__leaseOwner: p._leaseOwner, _former__leaseToken: p._leaseToken, _former__leaseUntil: p._leaseUntil,
-        _former__notBefore: p._notBefore, _former__runId: p._runId, _former__chunks: p._chunks
-    }
-    SET n += {
-        _parsedAt: moments[2], _linkedAt: moments[3], _embeddedAt: moments[4], _errorClass: null,
-        _leaseOwner: null, _leaseToken: null, _leaseUntil: null, _notBefore: null, _runId: null, _chunks: null
-    })
+    SET n += {%each bookkeeping|_former_@: p.@%}
+    SET n += {%each bookkeeping|@: null%}
+    SET n += {_parsedAt: moments[2], _linkedAt: moments[3], _embeddedAt: moments[4]})
+FOREACH (_ IN CASE WHEN isArticle THEN [1] ELSE [] END |
+    SET n += {%each articleMarks|_former_@: p.@%}
+    SET n.expansion_state = $expansionStates[goesTo])
 FOREACH (_ IN CASE WHEN any(each IN added WHERE each IN ['uuid', 'name', 'content']) OR vector IS NOT NULL OR NOT p.uuid IS :: STRING OR p.uuid <> uuid THEN [1] ELSE [] END |
     SET n._former_uuid = CASE WHEN p.uuid <> uuid OR NOT p.uuid IS :: STRING THEN p.uuid END
     SET n += {
@@ -62,4 +57,4 @@ SET n.projectId = coalesce(p.projectId, $home), n._state = goesTo, n._depth = 0,
     n._detectedAt = coalesce(moments[0], moments[1], $now), n._stateChangedAt = coalesce(moments[1], moments[0], $now),
     n._migratedBy = rule, n._migratedAdded = added
 RETURN rule, label, goesTo AS to, CASE WHEN rule = '10-unknown-word' THEN word END AS unknown, coalesce(p.projectId, $home) AS project,
-    count(*) AS count, null AS least, null AS most
+    count(*) AS count, null AS least, null AS most, sum(CASE WHEN keepsVector THEN 1 ELSE 0 END) AS kept

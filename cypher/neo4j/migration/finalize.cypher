@@ -6,11 +6,7 @@ WITH n, n._migratedBy AS rule, n.projectId AS project, CASE size(labels(n)) WHEN
     head([each IN $ours WHERE each IN labels(n)]),
     reduce(least = head(labels(n)), each IN labels(n) | CASE WHEN each < least THEN each ELSE least END)) END AS label
 SET n += {
-    _former__state: null, _former__stateChangedAt: null, _former__depth: null, _former__detectedAt: null, _former__retryCount: null,
-    _former__errorType: null, _former__errorClass: null, _former__errorMessage: null, _former__contentHash: null, _former__embeddingProvider: null,
-    _former__embeddingModel: null, _former__embeddingHash: null, _former__parsedAt: null, _former__linkedAt: null, _former__embeddedAt: null,
-    _former__leaseOwner: null, _former__leaseToken: null, _former__leaseUntil: null, _former__notBefore: null, _former__runId: null,
-    _former__chunks: null,
+    %each bookkeeping|_former_@: null%, %each articleMarks|_former_@: null%, _former_embedding: null,
     _former_uuid: null, _migratedBy: null, _migratedAdded: null
 }, n += $gone
 FOREACH (_ IN CASE WHEN n:File OR n.stateUpdatedAt IS NOT NULL THEN [1] ELSE [] END | SET n += $goneFromFiles)

@@ -1,5 +1,5 @@
 // What a node says of itself, and the first rule that fits: a part of plan, look and apply.
-// $first and $last are ids of nodes: 0 and the largest for all.
+// $first and $last are ids of nodes: 0 and the largest for all. A project with vectors of its own keeps no others: $spaces.
 UNWIND range($first, $last) AS place
 MATCH (n)
 WHERE id(n) = place AND n._migratedBy IS NULL AND (n._depth IS NULL OR NOT coalesce(n._state IN $states, false))
@@ -15,8 +15,10 @@ WITH n, place, p, label, coalesce($needs[label], []) AS needed,
     %any vectors|p.@ IS NOT NULL% AS hasVector,
     coalesce(toIntegerOrNull(%first chunkCount|p.@%), 0) AS chunkCount
 WITH *, $words[word] AS goal,
+    coalesce($spaces[coalesce(p.projectId, $home)], {provider: $provider, model: $model, dimension: $dimension}) AS space
+WITH *,
     CASE WHEN chunkCount > 0
-        THEN COUNT { (n)-[r]-(c) WHERE type(r) = $chunkType AND %any contentVectors|(c.@ IS NOT NULL AND ($dimension IS NULL OR size(c.@) = $dimension))% }
+        THEN COUNT { (n)-[r]-(c) WHERE type(r) = $chunkType AND %any contentVectors|(c.@ IS NOT NULL AND (space.dimension IS NULL OR size(c.@) = space.dimension))% }
         ELSE 0 END AS chunks
 WITH *, hasVector OR chunks > 0 AS hasAny,
     %any trustedBy|p.@ IS NOT NULL% AND %any state|p.@ IS NOT NULL% AS isTrusted,
@@ -28,10 +30,10 @@ WITH *, hasVector OR chunks > 0 AS hasAny,
         OR ('description' IN needed AND NOT %any descriptionVectors|p.@ IS NOT NULL%
             AND (%any descriptionTexts|coalesce(size(toStringOrNull(p.@)) >= $shortest, false)% OR %any descriptionHashes|p.@ IS NOT NULL%))
         AS isIncomplete,
-    hasVector AND $dimension IS NOT NULL AND %any vectors|coalesce(size(p.@) <> $dimension, false)% AS isOfOtherLength
-WITH *, hasAny AND ($model IS NULL
-    OR coalesce(toStringOrNull(%first provider|p.@%), CASE WHEN $assumed THEN $provider END, '') <> $provider
-    OR coalesce(toStringOrNull(%first model|p.@%), CASE WHEN $assumed THEN $model END, '') <> $model) AS isOfOtherModel
+    hasVector AND space.dimension IS NOT NULL AND %any vectors|coalesce(size(p.@) <> space.dimension, false)% AS isOfOtherLength
+WITH *, hasAny AND (space.model IS NULL
+    OR coalesce(toStringOrNull(%first provider|p.@%), CASE WHEN $assumed THEN $provider END, '') <> space.provider
+    OR coalesce(toStringOrNull(%first model|p.@%), CASE WHEN $assumed THEN $model END, '') <> space.model) AS isOfOtherModel
 WITH *, CASE
     WHEN %any placeholder|coalesce(toBooleanOrNull(p.@), false)% THEN '1-placeholder'
     WHEN %any unread|coalesce(toBooleanOrNull(p.@), false)% THEN '2-schema-dirty'

@@ -25,7 +25,7 @@ WITH n, p, label, generation, hasName, hasContent, hasDescription, p.projectId A
     CASE WHEN hasName OR hasContent OR hasDescription THEN size(%first vectors|p.@%) END AS dimension,
     coalesce(toStringOrNull(p.uuid), elementId(n)) AS known,
     NOT %any id|coalesce(size(toStringOrNull(p.@)) > 0, false)% AS lacksId,
-    CASE WHEN %any hashes|p.@ IS NOT NULL% THEN 1 ELSE 0 END AS hashed
+    CASE WHEN %any hashes|p.@ IS NOT NULL% OR %any vectors|p.@ IS NOT NULL% OR %any chunkCount|p.@ IS NOT NULL% THEN 1 ELSE 0 END AS hashed
 RETURN label, generation, hasName, hasContent, hasDescription, project, provider, model, dimension, lacksId, sum(hashed) AS hashed,
     count(*) AS count, min(known) AS least, max(known) AS most,
     coalesce(min(CASE WHEN generation IN ['unknown', 'unmarked'] THEN keys(n) END), []) AS properties
