@@ -1,7 +1,7 @@
 """Tells when something in a root may have changed. What did change is found by comparing, not by trusting events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
@@ -36,7 +36,7 @@ async def changes(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Even
                         break
 
 
-async def _events(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Event) -> AsyncIterator[list[Path]]:
+async def _events(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Event) -> AsyncGenerator[list[Path], None]:
     """Where something changed, in bursts; an empty list where nothing did for a while."""
     from watchfiles import Change, awatch
 
