@@ -65,5 +65,6 @@ def worker(
     except StoreOwned as owned:
         raise StoreOwned(
             f"{owned.message}, and an embedded graph is worked on by one process at a time",
-            hint="start that job with more --workers, or share the work on a server: --store neo4j://HOST",
+            hint="a job that runs there does all the work that waits; for more processes start it with more --workers, "
+            "or share the work on a server: --store neo4j://HOST",
         ) from owned

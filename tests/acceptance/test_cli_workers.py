@@ -69,7 +69,7 @@ def test_an_embedded_graph_shows_its_own_worker_and_turns_another_away(held_up: 
 
     refusal = mill.cli.refused("worker", "--drain", code="store_owned").err
     assert f"is in use by process {pid} on {socket.gethostname()}" in refusal
-    assert "worked on by one process at a time\nhint: start that job with more --workers" in refusal
+    assert "worked on by one process at a time\nhint: a job that runs there does all the work that waits" in refusal
 
     job.kill()
     mill.embedder.drop()
