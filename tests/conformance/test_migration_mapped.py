@@ -101,16 +101,24 @@ async def test_damage_to_what_a_mapping_brought_is_found_and_its_vectors_are_mad
     only_the_graph = Wanted(files=False)
     assert (await examine(store, only_the_graph)).problems == []
     await store.close()
+    own = (
+        "MATCH (d:Document) RETURN d.key, d.heading, d.body, d.vec, d.created, d.tags, d._former_uuid ORDER BY d.key",
+        "MATCH (p:Paragraph) RETURN p.pid, p.body, p.extra ORDER BY p.pid",
+    )
+    there = old.plainly(*own)
     old.plainly(
-        "MATCH (d:Document {uuid: '1'}) SET d.embedding = NULL", "MATCH (d:Document {uuid: '0'}) SET d._state = 'bogus'"
+        "MATCH (d:Document {uuid: '1'}) SET d.embedding = NULL",
+        "MATCH (d:Document {uuid: '0'}) SET d._state = 'bogus'",
+        "MATCH (p:Paragraph {pid: 'p1'}) SET p._state = 'bogus'",
     )
     store = await open_store(old.url, project="default")
     found = (await examine(store, only_the_graph)).problems
-    assert {(each.check, each.examples[0].uuid) for each in found} == {("state", "0"), ("adopted-vector", "1")}
-    left = await examine(store, replace(only_the_graph, repair=True))
-    assert [each.check for each in left.problems] == ["state"]
-    assert (await store.nodes(Select(labels=["Document"], uuids=["1"])))[0].state == "linked"
+    assert {(each.check, each.count) for each in found} == {("state", 2), ("adopted-vector", 1)}
+    assert (await examine(store, replace(only_the_graph, repair=True))).problems == []
+    rows = await store.nodes(Select(labels=["Document"], uuids=["0", "1"]))
+    assert [row.state for row in rows] == ["linked", "linked"]
     await store.close()
+    assert old.plainly(*own) == there, "what is theirs is as it was"
 
 
 @HERE
