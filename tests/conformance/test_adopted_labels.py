@@ -19,11 +19,14 @@ from orchestrator.job import Job, Plan
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.progress import read_standing
 from orchestrator.search import Found, SearchMisuse, search
+from orchestrator.stages import adopted_labels
 from orchestrator.verifying import Wanted, examine
 from pipelines.embedding import EmbedderChoice, EmbedderMisuse, open_embedder
 from pipelines.embedding.splitting import CharacterSplitter
 from tests.acceptance.embedding_server import DIMENSION, EmbeddingServer, vector_of
 from tests.conformance.invoices import BROKEN, MODEL, READY, WAITING, Invoices, memo
+from tests.conformance.legacy_rules import OldNode
+from tests.conformance.old_graphs import OldGraph
 from tests.conformance.place import HERE, Place
 
 ON_A_SERVER = pytest.mark.parametrize("engine", ["neo4j"], indirect=True)
@@ -143,6 +146,23 @@ async def test_a_node_with_several_labels_is_told_once(invoices: Invoices, chose
             invoices.run(
                 "MATCH (m:GraphmillMeta {key: 'labels'}) SET m.labels = [each IN m.labels WHERE each <> 'Overdue']"
             )
+
+
+@ON_A_SERVER
+async def test_a_migration_of_another_project_leaves_them_known(
+    invoices: Invoices, chosen: EmbedderChoice, server: Any
+) -> None:
+    await invoices.apply()
+    other = OldGraph(server=server, project=f"{invoices.project}-other")
+    other.write([OldNode(labels=["Ticket"], properties={"uuid": other.project, "embeddingsDirty": True})])
+    try:
+        async with other.migration() as migration:
+            await migration.apply()
+        async with invoices.store() as store:
+            assert {"Invoice", "Ticket"} <= set(await adopted_labels(store))
+            assert len(await found(store, chosen, memo(3))) == len(READY)
+    finally:
+        other.wipe()
 
 
 async def test_a_worker_embeds_them_with_the_model_of_the_kept_vectors(
