@@ -7,12 +7,14 @@ reading; an article must be in its wiki or dump, which answers. What a migration
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from graph_stores.errors import GraphmillError
 from graph_stores.model import ExportedNode, Ref
 from graph_stores.protocol import Store
+from orchestrator.checking import Example
 from orchestrator.files.roots import Root, read_roots
+from orchestrator.stages import SOURCES
 from orchestrator.wikipedia.wikis import Wiki, read_wikis
 from pipelines.wikipedia.model import Page, Redirect
 
@@ -44,6 +46,16 @@ class ReadableSources:
         """Whether what a text is in can be read again."""
         rows = (await self._store.ask("sources-of-text", {"uuid": text.uuid})).rows
         return bool(rows) and all([await self.has(Ref(label=label, uuid=uuid)) for label, uuid, _ in rows])
+
+    async def knows(self, ref: Ref) -> bool:
+        """Whether a file or article, or what a text is in, is of a folder or wiki of the project, readable or not."""
+        if ref.label not in _ITEMS | _GROUPS:
+            rows = (await self._store.ask("sources-of-text", {"uuid": ref.uuid})).rows
+            return any([await self.knows(Ref(label=label, uuid=uuid)) for label, uuid, _ in rows])
+        name = "root" if ref.label in _OF_FILES else "wiki"
+        known = await self._read_roots() if ref.label in _OF_FILES else await self._read_wikis()
+        nodes = await self._store.exported(ref.label, [ref.uuid])
+        return any(node.properties.get(name) in known for node in nodes)
 
     async def has_all(self, ref: Ref) -> bool:
         """Whether all folders, or all wikis, can be read: nothing says of which of them the node was."""
@@ -122,6 +134,35 @@ class ReadableSources:
             except ValueError:  # one of them is in no state that there is
                 return {}
         return self._wikis
+
+
+Rule = Callable[[ReadableSources, Example], Awaitable[bool]]
+
+
+async def is_known(sources: ReadableSources, found: Example) -> bool:
+    return await sources.knows(found.ref)
+
+
+async def can_be_read(sources: ReadableSources, found: Example) -> bool:
+    return await sources.has(found.ref)
+
+
+async def can_wait_to_be_read(sources: ReadableSources, found: Example) -> bool:
+    """Only files and articles begin by being read, and nothing of them is removed before."""
+    return found.label not in SOURCES or await sources.knows(found.ref)
+
+
+async def can_its_source_be_read(sources: ReadableSources, found: Example) -> bool:
+    """A piece is cut from its text, which is in the graph."""
+    return found.label == "Chunk" or await sources.has_those_of(found.ref)
+
+
+async def has_its_words(sources: ReadableSources, found: Example) -> bool:
+    return await sources.has_words_of(found.ref)
+
+
+async def can_all_sources_be_read(sources: ReadableSources, found: Example) -> bool:
+    return await sources.has_all(found.ref)
 
 
 def _is_at_hand(node: ExportedNode, roots: dict[str, Root]) -> bool:

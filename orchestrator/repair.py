@@ -20,10 +20,18 @@ from orchestrator.files.scan import folder_of, new_directory
 from orchestrator.leases import owner_name
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import left_alone, new_node, put, shown_right, transition
-from orchestrator.readable_sources import ReadableSources
+from orchestrator.readable_sources import (
+    ReadableSources,
+    Rule,
+    can_all_sources_be_read,
+    can_be_read,
+    can_its_source_be_read,
+    can_wait_to_be_read,
+    has_its_words,
+    is_known,
+)
 from orchestrator.removal import rows_of
 from orchestrator.settle import unsettle
-from orchestrator.stages import SOURCES
 from orchestrator.states import ErrorClass, ErrorType, State
 from orchestrator.stray import send_on
 from orchestrator.tally import Tally
@@ -63,11 +71,12 @@ class Mender:
     """How what one check finds is mended.
 
     `rebuilds` says whether what `mend` removes of a node can be made again right now; None where it removes nothing.
-    Where it cannot, `otherwise` is done, which removes nothing; or nothing at all.
+    Where it cannot, the node is left until it can. If its source is not known at all, as after a migration, `otherwise`
+    is done, which removes nothing.
     """
 
     mend: Mend
-    rebuilds: Callable[[ReadableSources, Example], Awaitable[bool]] | None = None
+    rebuilds: Rule | None = None
     otherwise: Mend | None = None
 
 
@@ -92,12 +101,14 @@ async def repair(store: Store, checks: Sequence[Check], more: Mapping[str, Mend]
 async def _mended(
     store: Store, name: str, mender: Mender, found: Sequence[Example], sources: ReadableSources
 ) -> Repaired:
-    able, unable = await _parted(mender, found, sources)
+    able, unable = await _parted(found, mender.rebuilds, sources)
     did = [await mender.mend(store, able)] if able else []
+    count = len(able)
     if unable and mender.otherwise:
-        did.append(await mender.otherwise(store, unable))
-        able, unable = found, []
-    return Repaired(check=name, count=len(able), did="; ".join(dict.fromkeys(did)), left=len(unable))
+        unable, sourceless = await _parted(unable, is_known, sources)
+        did += [await mender.otherwise(store, sourceless)] if sourceless else []
+        count += len(sourceless)
+    return Repaired(check=name, count=count, did="; ".join(dict.fromkeys(did)), left=len(unable))
 
 
 def _together(before: Repaired | None, now: Repaired) -> Repaired:
@@ -105,39 +116,14 @@ def _together(before: Repaired | None, now: Repaired) -> Repaired:
 
 
 async def _parted(
-    mender: Mender, found: Sequence[Example], sources: ReadableSources
+    found: Sequence[Example], holds: Rule | None, sources: ReadableSources
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Those of which nothing is lost for good when they are mended, and the others."""
-    if mender.rebuilds is None:
+    """Those of which the rule holds, and the others."""
+    if holds is None:
         return found, []
     await sources.look_at([each.ref for each in found])
-    can = [await mender.rebuilds(sources, each) for each in found]
-    return (
-        [each for each, able in zip(found, can, strict=True) if able],
-        [each for each, able in zip(found, can, strict=True) if not able],
-    )
-
-
-async def _itself(sources: ReadableSources, found: Example) -> bool:
-    return await sources.has(found.ref)
-
-
-async def _itself_if_read(sources: ReadableSources, found: Example) -> bool:
-    """Only files and articles begin by being read."""
-    return found.label not in SOURCES or await sources.has(found.ref)
-
-
-async def _what_it_is_in(sources: ReadableSources, found: Example) -> bool:
-    """A piece is cut from its text, which is in the graph."""
-    return found.label == "Chunk" or await sources.has_those_of(found.ref)
-
-
-async def _its_own_words(sources: ReadableSources, found: Example) -> bool:
-    return await sources.has_words_of(found.ref)
-
-
-async def _whatever_it_was_in(sources: ReadableSources, found: Example) -> bool:
-    return await sources.has_all(found.ref)
+    answers = [(each, await holds(sources, each)) for each in found]
+    return [each for each, does in answers if does], [each for each, does in answers if not does]
 
 
 async def _put_home(store: Store, found: Sequence[Example]) -> str:
@@ -375,26 +361,26 @@ def _ref(node: ExportedNode) -> Ref:
 
 
 MENDERS: Mapping[str, Mender] = {
-    "state": Mender(mend=_put_home, rebuilds=_itself_if_read, otherwise=_put_to_linked),
+    "state": Mender(mend=_put_home, rebuilds=can_wait_to_be_read, otherwise=_put_to_linked),
     "idle-lease": Mender(mend=_leave_alone),
     "missing-lease": Mender(mend=_leave_alone),
     "endless-lease": Mender(mend=_leave_alone),
-    "lone-part": Mender(mend=_remove, rebuilds=_whatever_it_was_in),
-    "lone-file": Mender(mend=_read_again, rebuilds=_itself, otherwise=_put_into_folder),
+    "lone-part": Mender(mend=_remove, rebuilds=can_all_sources_be_read),
+    "lone-file": Mender(mend=_read_again, rebuilds=can_be_read, otherwise=_put_into_folder),
     "missing-vector": Mender(mend=_embed_again),
-    "foreign-vector": Mender(mend=_embed_again, rebuilds=_its_own_words),
-    "missing-hash": Mender(mend=_embed_again, rebuilds=_its_own_words),
-    "odd-vector": Mender(mend=_embed_again, rebuilds=_its_own_words),
-    "stale-vector": Mender(mend=_read_sources_again, rebuilds=_what_it_is_in, otherwise=_embed_again),
-    "lost-piece": Mender(mend=_cut_again, rebuilds=_its_own_words),
+    "foreign-vector": Mender(mend=_embed_again, rebuilds=has_its_words),
+    "missing-hash": Mender(mend=_embed_again, rebuilds=has_its_words),
+    "odd-vector": Mender(mend=_embed_again, rebuilds=has_its_words),
+    "stale-vector": Mender(mend=_read_sources_again, rebuilds=can_its_source_be_read, otherwise=_embed_again),
+    "lost-piece": Mender(mend=_cut_again, rebuilds=has_its_words),
     "stray": Mender(mend=_send_on),
     "unsettled": Mender(mend=_wait_for_parts),
-    "twin": Mender(mend=_remove_twins, rebuilds=_itself),
+    "twin": Mender(mend=_remove_twins, rebuilds=can_be_read),
     "expansion-state": Mender(mend=_show_right),
     "outcome": Mender(mend=_show_right),
     "early-run": Mender(mend=_fail_runs),
     "lone-partition": Mender(mend=_remove),
     "early-watermark": Mender(mend=_unmark),
     "watermark-gone-back": Mender(mend=_unmark_source),
-    "lost-part": Mender(mend=_read_again, rebuilds=_itself),
+    "lost-part": Mender(mend=_read_again, rebuilds=can_be_read),
 }

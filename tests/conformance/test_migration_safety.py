@@ -1,7 +1,7 @@
 """A migrated graph belongs to its user: `verify` finds no false problem in it, no repair removes anything of it, and a
 rollback puts it back to the byte whatever was run in between."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import date, timedelta
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 
 import neo4j.spatial
 import pytest
+from neo4j_server import Neo4jServer
 
 from graph_stores import Credentials, open_store
 from graph_stores.legacy import MigrationRefused
@@ -19,6 +20,7 @@ from tests.conformance.folders import LETTERS, NONE, WORD_LLAMA, Folder, Mill, q
 from tests.conformance.legacy_rules import OldNode, hashed
 from tests.conformance.old_graphs import HOME, OldGraph
 
+pytestmark = pytest.mark.neo4j
 VOWELS = Model(provider="letters", model="vowels", assumed=True)
 VECTOR = [0.5] * 8
 TEXT = "def alpha(): return 1"
@@ -33,7 +35,7 @@ def node(label: str, uuid: str | None, **properties: Any) -> OldNode:
 # Every shape that a check of graphmill's own graphs could take for damage.
 NODES = [
     node("Scope", "kept", source=TEXT, embedding_content=VECTOR, embedding_content_hash=hashed(TEXT)),
-    node("Scope", "kept-without-hash", content=TEXT, embedding=VECTOR),
+    node("Scope", "kept-without-hash", content=TEXT, embedding=VECTOR, born=date(1990, 1, 2)),
     node("Scope", "dirty", content=TEXT, embedding=VECTOR, embedding_hash=hashed("before"), embeddingsDirty=True),
     node("Scope", "unread", content=TEXT, schemaDirty=True),
     node("Scope", "wordless", embedding=VECTOR),
@@ -64,9 +66,23 @@ EDGES = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
+    """With nothing in it but what the test has put there: constraints, indexes and all nodes are compared."""
+    server = Neo4jServer(tmp_path_factory.mktemp("neo4j"), settings="dbms.cypher.min_replan_interval=1h\n")
+    server.start()
+    yield server
+    server.stop()
+
+
 @pytest.fixture
-def old(private_neo4j: Any) -> OldGraph:
-    graph = OldGraph(server=private_neo4j, project=None)
+def old(server: Neo4jServer) -> OldGraph:
+    graph = OldGraph(server=server, project=None)
+    graph.run("MATCH (n) DETACH DELETE n")
+    for row in graph.run("SHOW CONSTRAINTS YIELD name"):
+        graph.run(f"DROP CONSTRAINT `{row['name']}`")
+    for row in graph.run("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP'"):
+        graph.run(f"DROP INDEX `{row['name']}`")
     graph.run("CREATE CONSTRAINT mine FOR (n:Scope) REQUIRE n.uuid IS UNIQUE")
     graph.run("CREATE INDEX theirs FOR (n:Entity) ON (n._name)")
     graph.write(NODES)
@@ -172,6 +188,25 @@ async def test_a_migration_that_was_killed_half_way_is_told_by_verify_and_left_a
             await getattr(migration, verb)()
             if verb == "apply":
                 await check(old)
+    assert (old.picture(), old.schema()) == before
+
+
+async def test_damage_is_mended_without_removing_anything_and_a_rollback_is_exact(old: OldGraph) -> None:
+    before = (old.picture(), old.schema())
+    async with old.migration(configured=None, given=VOWELS) as migration:
+        await migration.apply()
+        nodes, edges = old.picture()
+        old.run("MATCH (n) WHERE n.uuid IN ['done', 'article', 'kept-without-hash', 'piece'] SET n._state = 'polished'")
+        old.run("MATCH (n) WHERE n.uuid IN ['kept', 'section'] SET n._embeddingHash = 'of another text'")
+        async with opened(old) as store:
+            found = {each.check: each.count for each in (await examine(store, Wanted())).problems}
+            assert (found["state"], found["stale-vector"]) == (4, 2)
+            assert (await examine(store, Wanted(repair=True))).problems == []
+        after, after_edges = old.picture()
+        assert (after.keys(), after_edges) == (nodes.keys(), edges)
+        for uuid in ("done", "article", "kept-without-hash", "kept", "section"):
+            assert old.node(uuid)["_state"] == "linked"
+        await migration.rollback()
     assert (old.picture(), old.schema()) == before
 
 

@@ -183,6 +183,56 @@ async def test_after_a_repair_the_next_job_ends_in_the_graph_of_a_fresh_build(
 
 
 @HERE
+async def test_nothing_is_removed_that_cannot_be_read_again_right_now(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quicken_expansions(monkeypatch, tmp_path / "cache")
+    folder = Folder(tmp_path / "notes")
+    grow(folder)
+    mill = Mill(store=store, roots=[folder])
+    crawler = Crawler(store=store, dump=tmp_path / "wiki.xml")
+    crawler.publish(
+        Wiki.of(
+            {
+                "Mill": Text(paragraphs=[("Use", [Link(to="Wheel")])]),
+                "Wheel": Text(paragraphs=[("Parts", [Link(to="Mill")])], categories=["Parts"]),
+            }
+        )
+    )
+    await mill.run()
+    await crawler.expand(["Mill"], depth=1, embedder=WORD_LLAMA)
+    fresh = await picture(store)
+    for name in ("state", "lone-part", "lone-file", "stale-vector", "lost-piece", "twin", "lost-part"):
+        for statement in DAMAGE[name]:
+            await harm(store, statement)
+    folder.place.rename(tmp_path / "unmounted")
+    (tmp_path / "wiki.xml").rename(tmp_path / "unmounted.xml")
+    before = await texts_in(store)
+    done = {each.check: each for each in await repair(store, CHECKS)}
+    assert {name: each.left for name, each in done.items() if each.left} == {
+        "lone-part": 2, "lone-file": 1, "stale-vector": 2, "twin": 2, "lost-part": 4
+    }  # fmt: skip
+    after = await texts_in(store)
+    # Pieces are cut anew from their text, which is in the graph.
+    assert {ref: text for ref, text in before.items() if ref[0] != "Chunk"} == {
+        ref: text for ref, text in after.items() if ref[0] != "Chunk"
+    }
+    (tmp_path / "unmounted").rename(folder.place)
+    (tmp_path / "unmounted.xml").rename(tmp_path / "wiki.xml")
+    assert all(each.left == 0 for each in await repair(store, CHECKS))
+    await mill.run()
+    await crawler.expand(["Mill"], depth=1, embedder=WORD_LLAMA)
+    assert await problems(store) == []
+    assert differences(await picture(store), fresh) == []
+
+
+async def texts_in(store: Store) -> dict[tuple[str, str], Value]:
+    return {
+        (node.label, node.properties["uuid"]): node.properties.get("content") async for node in store.export_nodes()
+    }
+
+
+@HERE
 async def test_files_that_were_added_changed_and_removed_are_found_and_repaired(
     store: Store, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
