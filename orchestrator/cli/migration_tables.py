@@ -48,12 +48,15 @@ class NextSteps:
 
     def in_text(self, text: str) -> str:
         """The text with the commands in it as they have to be typed."""
-        whole = re.sub(
-            rf"(?:graphmill )?\bmigrate ({'|'.join(_VERBS)})\b(?! --mapping)((?: --accept-losses)?)",
-            lambda match: self.migrate(match[1], *match[2].split()),
+        return re.sub(
+            rf"(?:graphmill )?\bmigrate ({'|'.join(_VERBS)})\b( --mapping| --accept-losses)?",
+            lambda match: (
+                f"{self.graphmill} {match[0].removeprefix('graphmill ')}"
+                if match[2] == " --mapping"
+                else self.migrate(match[1], *(match[2] or "").split())
+            ),
             text,
         )
-        return re.sub(r"(?:graphmill )?\bmigrate (\w+ --mapping)", rf"{self.graphmill} migrate \1", whole)
 
 
 def _words(name: str, value: Any) -> list[str]:
@@ -137,10 +140,8 @@ def print_outcome(verb: str, outcome: Outcome, steps: NextSteps) -> None:
         return
     for line in _last_lines(verb, outcome, steps).splitlines():
         print_parts(printable(line))
-    elsewhere = [project for project in outcome.projects if project != outcome.home]
-    if verb == "apply":
-        for project in elsewhere:
-            print_parts(f"see them: {printable(steps.command('status', project=project))}")
+    for project in filter(None, _others(outcome) if verb == "apply" else ()):
+        print_parts(f"see them: {printable(steps.command('status', project=project))}")
 
 
 def _last_lines(verb: str, outcome: Outcome, steps: NextSteps) -> str:
@@ -154,9 +155,14 @@ def _last_lines(verb: str, outcome: Outcome, steps: NextSteps) -> str:
         validate=steps.migrate("validate"),
         finalize=steps.migrate("finalize"),
         rollback=steps.migrate("rollback"),
-        worker=steps.command("worker", "--drain"),
+        worker=", ".join(steps.command("worker", "--drain", project=project) for project in _others(outcome)),
         status=steps.command("status"),
     )
+
+
+def _others(outcome: Outcome) -> list[str | None]:
+    """The projects of the nodes; None for the one that the command was about."""
+    return [project if project != outcome.home else None for project in outcome.projects] or [None]
 
 
 def _vectors(verb: str, outcome: Outcome) -> list[str]:

@@ -143,7 +143,10 @@ def test_a_graph_that_nobody_knows_is_migrated_by_the_mapping_of_the_docs(served
     assert served("migrate", "apply", *mapping).code == 0
     states = {row["uuid"]: row["_state"] for row in old.nodes() if row["_migratedBy"]}
     assert states == {"a": "pending", "b": "ready", "c": "error", "d": "pending"}
-    assert served("migrate", "rollback", *mapping).code == 0
+    validated = served("migrate", "validate")
+    assert (validated.code, "unknown word 'odd': 1" in validated.out, validated.err) == (0, True, "")
+    assert served("verify").code == 0
+    assert served("migrate", "rollback").code == 0
     (served.folder / "mapping.toml").write_text('state = "status"\nwrods = 1\n')
     assert "line 2" in served("migrate", "plan", *mapping).err
 

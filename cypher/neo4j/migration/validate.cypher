@@ -29,4 +29,4 @@ WITH *, CASE
             AND (%any descriptionTexts|(NOT '@' IN added AND coalesce(size(toStringOrNull(p.@)) >= $shortest, false))% OR %any descriptionHashes|p.@ IS NOT NULL%))
         THEN 'ready without every vector'
     END AS problem, coalesce(toStringOrNull(p.uuid), elementId(n)) AS known
-RETURN rule, label, p._state AS to, problem, count(*) AS count, min(known) AS least, max(known) AS most
+RETURN rule, label, p.projectId AS project, p._state AS to, problem, count(*) AS count, min(known) AS least, max(known) AS most
