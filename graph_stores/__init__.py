@@ -9,6 +9,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from graph_stores.errors import (
+    Misuse,
     SchemaDamaged,
     SchemaMissing,
     SchemaNewer,
@@ -99,6 +100,18 @@ async def open_store(
 async def check_login(url: str, credentials: Credentials | None, *, deadline: float) -> None:
     """Raise what keeps a server from being used; None for credentials asks whether it needs any."""
     await import_module(module_of(url)).check_login(url, credentials, deadline)
+
+
+def recover(url: str) -> tuple[int, Path | None]:
+    """Make an embedded graph usable that its engine cannot read, by giving up its last commits.
+
+    Returns how many are lost, and where the files are as they were; None if the graph was usable.
+    """
+    if not is_embedded(url):
+        raise Misuse(f"{_shown(url)} is not an embedded graph", hint="a server recovers its graphs by itself")
+    module = import_module(module_of(url))
+    recovered: tuple[int, Path | None] = module.recover(url)
+    return recovered
 
 
 def check_schema(status: SchemaStatus, url: str) -> None:

@@ -1,1 +1,1 @@
-MATCH (n:%label%) WHERE n.projectId = $project AND n.embedding IS NOT NULL SET n.embedding = NULL
+MATCH (n:%label%) WHERE n.projectId = $project AND n.embedding IS NOT NULL SET n.embedding = NULL RETURN n.uuid

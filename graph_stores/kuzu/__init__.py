@@ -12,6 +12,7 @@ from graph_stores.kuzu.frontier import Clock
 from graph_stores.kuzu.guard import Guard, Step
 from graph_stores.kuzu.memory import use_few_arenas
 from graph_stores.kuzu.ownership import Ownership, is_owned_here, owner_of
+from graph_stores.kuzu.recovery import cut_back
 from graph_stores.kuzu.shared import PATIENCE, SharedStore, ask_to_leave
 from graph_stores.kuzu.store import DEFAULT_LOG_LIMIT, EmbeddedStore
 
@@ -77,6 +78,18 @@ async def share(
             raise
 
     return SharedStore(url=url, project=project, path=path, own=own, deadline=deadline)
+
+
+def recover(url: str) -> tuple[int, Path | None]:
+    """Go back to the last commit with which the engine survives: see `recovery.cut_back`."""
+    name, path = checked_path(url)
+    ownership, closed = Ownership.take(path), False
+    try:
+        outcome = cut_back(name, path, Guard(path, lambda _: None))
+        closed = True
+        return outcome
+    finally:
+        ownership.release(closed=closed)
 
 
 async def _own(

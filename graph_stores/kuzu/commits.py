@@ -18,6 +18,7 @@ from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.frontier import Clock, Frontier, Waiting
 from graph_stores.kuzu.groups import merged, split
 from graph_stores.kuzu.holds import Holds
+from graph_stores.kuzu.list_changes import with_lists
 from graph_stores.kuzu.reading import Reading
 from graph_stores.kuzu.session import Session
 from graph_stores.listening import Ear, birth, changes_state, microseconds, move_of
@@ -117,6 +118,8 @@ class Commits:
         with self._engine.transaction("the commit failed") as session:
             applied = self._changes(session, now).apply(batch)
         self._engine.count_rows(Counter(node.label for node in applied.created))
+        changed = with_lists(batch, self._engine.tables)
+        self._engine.lists.note(created=(node.uuid for node in applied.created), changed=changed)
         self._tell_frontier(batch, applied)
         self._ear.tell(lambda: _moves(applied, microseconds(now)))
 

@@ -18,18 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import cypher
-from graph_stores.errors import (
-    GraphmillError,
-    NotAStore,
-    PermanentStoreError,
-    StoreClosed,
-    StoreFull,
-)
+from graph_stores.errors import GraphmillError, NotAStore, PermanentStoreError, StoreClosed, StoreFull
 from graph_stores.kuzu import recovery
 from graph_stores.kuzu.columns import Tables
 from graph_stores.kuzu.errors import translate, translate_open
 from graph_stores.kuzu.gate import ReadGate
 from graph_stores.kuzu.guard import Guard
+from graph_stores.kuzu.list_changes import ListChanges
 from graph_stores.kuzu.session import DIALECT, Rows, Session
 from graph_stores.kuzu.traits import TRAITS
 from graph_stores.model import Value
@@ -57,6 +52,7 @@ class Engine:
         self._number = 0
         self._reopens = False
         self.was_opened = False
+        self.lists = ListChanges(matter=self.traits.checkpoint_mixes_lists)
         self._row_counts: dict[str, int] = {}
         self.tables = Tables(nodes={}, edges={}, pairs={}, readable={})
 
@@ -91,16 +87,22 @@ class Engine:
     def recover_and_open(self, *, deaths: int = 0) -> None:
         """Open what the last owner left, whatever became of it."""
         recovery.make_usable(self.name, self.path, self.guard, deaths=deaths)
+        if self.guard.log_size() and not self.was_opened:
+            self.lists.note_unknown()
         self.open()
 
     def rebuild(self) -> None:
         """Go on with a new file that holds every row; its vectors may have any length."""
         with self._gate.closed():
-            self._close_database()
-            try:
-                recovery.rebuild(self.name, self.path, self.guard)
-            finally:
-                self.recover_and_open()
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        self._close_database()
+        try:
+            recovery.rebuild(self.name, self.path, self.guard)
+            self.lists.forget()
+        finally:
+            self.recover_and_open()
 
     def read_tables(self) -> None:
         """Learn what the database holds; needed after its schema was changed."""
@@ -238,6 +240,8 @@ class Engine:
             session.run(cypher.load(DIALECT, "checkpoint"), keep=False)
 
         with self._gate.closed():
+            if self.lists.in_file:
+                self._rebuild()
             self._guarded(work, "the statement failed")
         return answers[0]
 
@@ -249,7 +253,9 @@ class Engine:
     def checkpoint(self, *, wait: bool) -> bool:
         """Checkpoint under the guard unless somebody reads; with `wait`, when they are done."""
         with self._gate.closed(wait=wait) as alone:
-            if alone:
+            if alone and self.lists.in_file:
+                self._rebuild()
+            elif alone:
                 text = cypher.load(DIALECT, "checkpoint")
                 self._guarded(lambda session: session.run(text, keep=False), "the checkpoint failed")
             return alone
@@ -261,6 +267,7 @@ class Engine:
         session.set_timeout(_LONG)
         try:
             self.guard.checkpoint(lambda: work(session), self._open_again)
+            self.lists.forget()
         except Exception as error:
             if self.guard.holds_copy() or not isinstance(error, GraphmillError):
                 self._reopen()

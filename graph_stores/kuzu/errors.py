@@ -44,11 +44,19 @@ def translate(error: Exception, doing: str) -> GraphmillError:
         return Misuse(f"{doing}: a text holds half a character, which cannot be stored ({message})")
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        return (StoreFull if full else TransientStoreError)(f"{doing}: {message}")
+        return _full(doing, str(error.filename or "")) if full else TransientStoreError(f"{doing}: {message}")
     for pattern, kind in TABLE:
         if re.search(pattern, message):
-            return kind(f"{doing}: {message}")
+            written = re.search(r"path: (.+?) fileDescriptor", message)
+            return _full(doing, written[1] if written else "") if kind is StoreFull else kind(f"{doing}: {message}")
     return TransientStoreError(f"{doing}: {message or type(error).__name__}")
+
+
+def _full(doing: str, file: str) -> StoreFull:
+    return StoreFull(
+        f"{doing}: there is no room on the disk" + (f" for {file}" if file else ""),
+        hint="free some space and run the command again; what was committed before is safe",
+    )
 
 
 def translate_query(error: Exception, timeout: float) -> GraphmillError:

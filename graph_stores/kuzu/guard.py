@@ -213,7 +213,7 @@ class Guard:
             file_in_copy.replace(self.path)
             _sync_folder(self.path.parent)
             self._step("file put back")
-        self._write_seal(_ANY_LOG)
+        self._write_seal(_ANY_LOG if self.log_size() else _NO_LOG)
         # The copy was taken between commits, so its log ends with a whole one.
         self._note_only(self.log_size())
         self._remove_tree(self._copy)

@@ -1,13 +1,12 @@
 """Does to a database what may crash the engine, in a process of its own: `python -m graph_stores.kuzu.probe DEED …`.
 
-A crash here harms no other process. The exit code is negative after a crash and positive after an error.
+A crash here harms no other process: `recovery` sees it by the exit code, which is positive after an error. Not to be
+imported: it runs as the main module.
 """
 
 import importlib
 import os
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +20,6 @@ _BUFFER_POOL = 1 << 30
 _ERROR = 3
 _held: list[Any] = []
 """Databases that are never closed: their end would checkpoint, as would the ordinary end of the process."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    code: int
-    error: str
-
-    @property
-    def crashed(self) -> bool:
-        return self.code < 0
-
-    @property
-    def done(self) -> bool:
-        return self.code == 0
-
-
-def attempt(deed: str, engine: str, *paths: Path) -> Outcome:
-    """Open, scan, checkpoint or rebuild a database in a child process."""
-    command = [sys.executable, "-m", "graph_stores.kuzu.probe", deed, engine, *map(str, paths)]
-    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
-    lines = ended.stderr.strip().splitlines()
-    return Outcome(code=ended.returncode, error=lines[-1] if lines else "")
 
 
 def _opened(engine: str, path: Path) -> Session:

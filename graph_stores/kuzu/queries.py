@@ -26,6 +26,7 @@ _UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
 # What may share a transaction; everything else checkpoints, writes past the log, or is accepted outside of one only.
 _TRANSACTIONAL = re.compile(r"(MATCH|OPTIONAL|UNWIND|WITH|RETURN|MERGE|LOAD\s+FROM|CREATE\s*\()", re.IGNORECASE)
 _OURS = re.compile(r"(BEGIN|COMMIT|ROLLBACK)\b", re.IGNORECASE)
+_SETS = re.compile(r"\bSET\b", re.IGNORECASE)
 
 
 class Queries:
@@ -70,6 +71,8 @@ class Queries:
             with self._engine.transaction("the query failed") as session:
                 session.set_timeout(timeout)
                 rows = session.run(text, bindable(parameters), keep=False)
+            if _SETS.search(text):
+                self._engine.lists.note_unknown()
             return _table(rows)
         except GraphmillError as error:
             cause = error.__cause__

@@ -16,6 +16,7 @@ from graph_stores.kuzu.columns import VECTOR_LIST
 from graph_stores.kuzu.session import DIALECT, Rows, Session
 
 _FILE = "rows.parquet"
+_MANY = 10_000
 _VECTOR = re.compile(r"(FLOAT|DOUBLE)\[\d*\]")
 
 
@@ -48,8 +49,12 @@ def rebuild(source: Session, target: Session, new: Path) -> None:
     os.chdir(new.parent)  # so that no path, which may hold a quote, gets into a query
     tables = read_tables(source)
     _refuse_losses(source, tables)
+    # In one transaction: each of them alone would wait for the disk.
+    target.run(cypher.load(DIALECT, "begin"))
     for table in tables:
         _create(target, table)
+    target.run(cypher.load(DIALECT, "commit"))
+    for table in tables:
         for names in _parts(table):
             _copy(source, target, table, names)
     target.run(cypher.load(DIALECT, "checkpoint"), keep=False)
@@ -125,7 +130,8 @@ def _copy(source: Session, target: Session, table: Table, names: dict[str, str])
     _run(source, f"write_{what}", table.names, file=_FILE, **names)
     _run(target, f"read_{what}", table.names, file=_FILE, **names)
     Path(_FILE).unlink()
-    target.run(cypher.load(DIALECT, "checkpoint"), keep=False)
+    if count > _MANY:  # until then they are in memory
+        target.run(cypher.load(DIALECT, "checkpoint"), keep=False)
     copied = _run(target, f"count_{what}", (), **names)[0][0]
     if copied != count:
         raise CannotRebuild(f"{table.name} has {count} rows, and {copied} in the new file")

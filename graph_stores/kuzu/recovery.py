@@ -7,15 +7,41 @@ when it opens or reads the files as they are: then commits would be lost, so onl
 
 import logging
 import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from graph_stores.errors import PermanentStoreError, StoreDamaged, StoreFull
 from graph_stores.kuzu.guard import Guard
-from graph_stores.kuzu.probe import Outcome, attempt
+from graph_stores.kuzu.traits import TRAITS
 
 log = logging.getLogger("graphmill.store")
 
 _BACKUP = "before-recovery"
+_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    code: int
+    error: str
+
+    @property
+    def crashed(self) -> bool:
+        return self.code < 0
+
+    @property
+    def done(self) -> bool:
+        return self.code == 0
+
+
+def attempt(deed: str, engine: str, *paths: Path) -> Outcome:
+    """Open, scan, checkpoint or rebuild a database in a child process."""
+    command = [sys.executable, "-P", "-m", "graph_stores.kuzu.probe", deed, engine, *map(str, paths)]
+    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
+    lines = ended.stderr.strip().splitlines()
+    return Outcome(code=ended.returncode, error=lines[-1] if lines else "")
 
 
 def make_usable(engine: str, path: Path, guard: Guard, *, deaths: int = 0) -> None:
@@ -85,7 +111,14 @@ def cut_back(engine: str, path: Path, guard: Guard) -> tuple[int, Path | None]:
 
 
 def _prove_checkpoint(engine: str, path: Path, guard: Guard) -> None:
-    """The checkpoint that the last owner died in, on a copy; where that crashes, in every other way that there is."""
+    """Try the checkpoint that the last owner died in on a copy; rebuild the graph if it crashes again.
+
+    Where a log may hold changes that a checkpoint would damage (`list_changes`), it is never checkpointed: the engine
+    rebuilds the graph instead when it is time.
+    """
+    if TRAITS[engine].checkpoint_mixes_lists:
+        log.warning("the owner of %s died in a checkpoint; it was undone, and no commit is lost", path)
+        return
     try:
         copy = guard.copy_to_workspace() / path.name
     except StoreFull as error:  # then no checkpoint can be made either
@@ -110,9 +143,11 @@ def _prove_checkpoint(engine: str, path: Path, guard: Guard) -> None:
 
 
 def _is_usable(engine: str, path: Path, guard: Guard, end: int) -> bool:
-    """Whether the engine survives a checkpoint with so much of the log; leaves the result in the workspace."""
+    """Whether the engine can read it, and checkpoint it, with so much of the log; leaves the copy in the workspace."""
     copy = guard.copy_to_workspace(end) / path.name
-    return attempt("checkpoint", engine, copy).done and attempt("scan", engine, copy).done
+    if not TRAITS[engine].checkpoint_mixes_lists and not attempt("checkpoint", engine, copy).done:
+        return False
+    return attempt("scan", engine, copy).done
 
 
 def _reason(outcome: Outcome) -> str:

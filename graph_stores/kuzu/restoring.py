@@ -34,6 +34,7 @@ class Restoring:
             created = [node for label, same in by(nodes, _label).items() for node in writing.nodes(label, same, new)]
             writing.edges(edges, new)
         self.engine.count_rows(Counter(map(_label, created)))
+        self.engine.lists.note(created=map(_uuid, created), changed=map(_uuid, nodes))
 
     def restore_page(self, page: Page) -> None:
         """In one transaction; nothing of it is looked for."""
@@ -41,6 +42,7 @@ class Restoring:
             self._writing(session).page(page)
         if isinstance(page, NodePage):
             self.engine.count_rows({page.label: len(page)})
+            self.engine.lists.note(created=page.uuids)
 
     def exported(self, label: str, uuids: Sequence[str]) -> list[ExportedNode]:
         self.engine.tables.node(label)

@@ -5,12 +5,13 @@ finished, and the frontier is changed on the writing thread, so a deadline that 
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from typing import Self, TypeVar
 
-from graph_stores.errors import DeadlineExceeded, Misuse, QueryTimeout, StoreClosed
+from graph_stores.errors import DeadlineExceeded, GraphmillError, Misuse, QueryTimeout, StoreClosed
 from graph_stores.kuzu.adopting import adopt, brought
 from graph_stores.kuzu.claims import Claims
 from graph_stores.kuzu.commits import Commits
@@ -48,6 +49,7 @@ from graph_stores.protocol import Capabilities, Listener, SchemaStatus
 from graph_stores.questions import Question
 from graph_stores.values import check_batch
 
+log = logging.getLogger("graphmill.store")
 T = TypeVar("T")
 P = TypeVar("P", NodePage, EdgePage)
 
@@ -315,16 +317,17 @@ class EmbeddedStore:
         if self._let_go:
             return
         self._let_go = True
-        # One that never opened the database knows no better than the owner before it.
         closes, closed = self._engine.is_open or not (self._engine.was_opened or self._ownership.deaths), False
         try:
-            # People copy the one file they know of, so it should hold everything; but with a large file a short log
-            # costs the next owner less than the guard's copy would cost now.
-            guard = self._engine.guard
-            if self._engine.is_open and guard.log_size() > (
-                0 if guard.file_size() < self._log_limit else self._log_limit // 64
-            ):
-                self._engine.checkpoint(wait=True)
+            # People copy the one file they know of, so it should hold everything; but a short log costs the next
+            # owner less than the guard's copy of a large file, or a rebuild, would cost now.
+            engine, guard = self._engine, self._engine.guard
+            is_cheap = guard.file_size() < self._log_limit and not engine.lists.in_file
+            if engine.is_open and guard.log_size() > (0 if is_cheap else self._log_limit // 64):
+                engine.checkpoint(wait=True)
+        except GraphmillError as error:
+            # Every commit is in the log, so nothing is lost, and the next owner tries again.
+            log.warning("%s was closed without a checkpoint: %s", self._engine.path, error)
         finally:
             try:
                 self._engine.close()

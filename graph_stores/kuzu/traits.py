@@ -19,12 +19,14 @@ class Traits:
     """What one prepared statement by key costs, and each column that it returns."""
     rollback_blocks_rows: bool
     """After a rollback the rows it had updated refuse every update until the database is opened again."""
+    checkpoint_mixes_lists: bool
+    """A checkpoint gives a list, and so a vector, to the wrong row if one that was in the file before was changed."""
 
 
 TRAITS = {
     "kuzu": Traits(
         module="kuzu", options={}, scan_seconds_per_row=1e-7, key_seconds=3e-4,
-        key_seconds_per_column=2.5e-5, rollback_blocks_rows=True
+        key_seconds_per_column=2.5e-5, rollback_blocks_rows=True, checkpoint_mixes_lists=True
     ),
     "ladybug": Traits(
         module="ladybug",
@@ -34,5 +36,6 @@ TRAITS = {
         key_seconds=2e-4,
         key_seconds_per_column=1e-5,
         rollback_blocks_rows=False,
+        checkpoint_mixes_lists=False,
     ),
 }  # fmt: skip

@@ -65,13 +65,19 @@ class Vectors:
         with self._engine.transaction("the vector space could not be set") as session:
             for label in lacking:
                 session.run(cypher.add_column(label, "embedding", kind), keep=False)
-            for label in labels:
-                session.run(cypher.render(DIALECT, "clear_vectors", label=label), {"project": self._project})
+            cleared = [
+                uuid
+                for label in labels
+                for (uuid,) in session.run(
+                    cypher.render(DIALECT, "clear_vectors", label=label), {"project": self._project}
+                )
+            ]
             text = json.dumps({"provider": space.provider, "model": space.model})
             key = f"vectors:{self._project}"
             session.run(
                 cypher.load(DIALECT, "set_vector_space"), {"key": key, "dimension": space.dimension, "text": text}
             )
+        self._engine.lists.note(changed=cleared)
         if lacking:
             self._engine.read_tables()
         self._known = space

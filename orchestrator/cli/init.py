@@ -12,18 +12,25 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
+@click.option("--recover", is_flag=True, help="First go back to the last commit that can be read; keeps a backup.")
 @click.pass_obj
-def init(options: GlobalOptions) -> None:
+def init(options: GlobalOptions, recover: bool) -> None:
     """Create the graph, or bring an older one up to date.
 
     Creates schema, constraints and indexes, and repairs what is missing. Safe to repeat.
     """
     import asyncio
 
+    import graph_stores
     from orchestrator.cli.session import Session
     from orchestrator.cli.text import dumps
 
-    document = asyncio.run(_migrate(Session.begin(options)))
+    session = Session.begin(options)
+    recovered: dict[str, Any] = {}
+    if recover:
+        lost, backup = graph_stores.recover(session.settings.store)
+        recovered = {"lost_commits": lost, "before_recovery": str(backup) if backup else None}
+    document = {**asyncio.run(_migrate(session)), **recovered}
     if options.json:
         click.echo(dumps(document))
         return
@@ -56,10 +63,12 @@ def _deed(before: SchemaStatus) -> str:
 def _sentence(document: dict[str, Any]) -> str:
     store, version = document["store"], document["schema"]
     backup = f"\nthe graph as it was before: {document['backup']}" if document["backup"] else ""
+    if before := document.get("before_recovery"):
+        backup += f"\nits last {document['lost_commits']} commits could not be read; the files as they were: {before}"
     told = {
         "created": f"created {store} (schema {version})",
         "upgraded": f"upgraded {store} from schema {document['schema_before']} to {version}" + backup,
-        "repaired": f"repaired {store}: {', '.join(document['repaired'])}",
-        "nothing": f"{store} is up to date (schema {version}): nothing to do",
+        "repaired": f"repaired {store}: {', '.join(document['repaired'])}" + backup,
+        "nothing": f"{store} is up to date (schema {version}): nothing to do" + backup,
     }
     return told[document["did"]]

@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 
 COMMITTING = ["log expected", "committed", "noted", "log sealed"]
-CHECKPOINTING = ["guard copied", "guard in place", "checkpointed", "sealed", "guard lifted", "guard removed"]
+CHECKPOINTING = [
+    "guard copied",
+    "guard in place",
+    "checkpointed",
+    "sealed",
+    "reopened",
+    "guard lifted",
+    "guard removed",
+]
 PUTTING_BACK = ["leftovers removed", "log put back", "file put back", "copy removed"]
 
 

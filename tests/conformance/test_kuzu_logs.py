@@ -124,11 +124,25 @@ async def test_log_that_cannot_be_written_ends_the_handle_and_nothing_is_half(en
     path = tmp_path / "graph"
     run = child("run_out_of_room", engine, path)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == ["store_full", "store_closed", "done"]
+    full, *others = run.stdout.splitlines()
+    assert full == (
+        f"store_full the commit failed: there is no room on the disk for {path}.wal "
+        "free some space and run the command again; what was committed before is safe"
+    )
+    assert [other.split()[0] for other in others] == ["store_closed", "done"]
     assert await found(engine, path) in (1, 201)
     store = await opened(engine, path)
     await store.commit(file_batch("there is room again"))
     await store.close()
+
+
+async def test_a_checkpoint_without_room_is_a_warning_when_a_graph_is_closed(engine: str, tmp_path: Path) -> None:
+    """What a command did is safe in the log, so the command did not fail."""
+    path = tmp_path / "graph"
+    run = child("close_without_room", engine, path)
+    assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr
+    assert "closed without a checkpoint" in run.stderr
+    assert await found(engine, path) == 1
 
 
 async def test_the_log_is_checkpointed_before_it_outgrows_the_file(engine: str, tmp_path: Path) -> None:

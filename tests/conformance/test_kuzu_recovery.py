@@ -1,0 +1,67 @@
+"""A database on which the engine crashes: no command crashes after the first, and no acknowledged commit is lost."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.kuzu_child import child
+
+
+@pytest.fixture(params=["kuzu", "ladybug"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("fault", ["checkpoint", "checkpointed"])
+def test_a_checkpoint_that_always_crashes_costs_one_crash_and_no_commit(
+    engine: str, fault: str, tmp_path: Path
+) -> None:
+    """It dies in the checkpoint, or makes a file that cannot be opened; both again whenever it is repeated."""
+    path = tmp_path / "it's a graph"
+    first = child("write_deadly", engine, path, "close", fault=fault)
+    assert (first.returncode, first.stdout) == (-signal.SIGSEGV, "acknowledged\n"), first.stderr
+    second = child("uuids", engine, path, fault=fault)
+    assert (second.returncode, second.stdout) == (0, "a b c\n"), second.stderr
+    assert second.stderr.strip().endswith("and no commit is lost")
+    third = child("checkpoint", engine, path, fault=fault)
+    assert (third.returncode, third.stdout, third.stderr) == (0, "0\n", "")
+    assert child("uuids", engine, path, fault=fault).stdout == "a b c\n"
+
+
+@pytest.mark.parametrize("engine", ["kuzu"], indirect=True)
+def test_a_graph_that_earlier_versions_left_in_a_crash_loop_works_again(engine: str, tmp_path: Path) -> None:
+    """No script here: Kuzu itself crashes in a checkpoint after a vector column was dropped and added again."""
+    path = tmp_path / "graph"
+    first = child("change_column_in_place", engine, path)
+    assert (first.returncode, first.stdout) == (-signal.SIGSEGV, "acknowledged\n"), first.stderr
+    second = child("uuids", engine, path)
+    assert (second.returncode, second.stdout) == (0, "a b c\n"), second.stderr
+    assert second.stderr.strip().endswith("and no commit is lost")
+    assert child("checkpoint", engine, path).stdout == "0\n"
+    third = child("uuids", engine, path)
+    assert (third.stdout, third.stderr) == ("a b c\n", "")
+
+
+def test_a_log_that_crashes_its_reader_is_refused_with_the_command_that_recovers(engine: str, tmp_path: Path) -> None:
+    path = tmp_path / "graph"
+    assert child("write_deadly", engine, path, "die").stdout == "acknowledged\n"
+    for _ in range(2):
+        refused = child("uuids", engine, path, fault="log")
+        assert refused.returncode == 0, refused.stderr
+        assert refused.stdout.startswith("store_damaged")
+        assert refused.stdout.strip().endswith(f"graphmill --store {engine}:{path} init --recover")
+    recovered = child("recover", engine, path, fault="log")
+    assert recovered.stdout == f"1 {path}.before-recovery\n", recovered.stderr
+    assert child("uuids", engine, path, fault="log").stdout == "a b\n"
+    assert child("recover", engine, path, fault="log").stdout == "0 None\n"
+    assert "deadly" in (path.with_name("graph.before-recovery") / "graph.wal").read_bytes().decode(errors="ignore")
+
+
+def test_a_crash_that_left_no_sign_is_a_crash_only_once(engine: str, tmp_path: Path) -> None:
+    """The lock file tells of the last owner; where it was removed, the first to open the graph is not warned."""
+    path = tmp_path / "graph"
+    child("write_deadly", engine, path, "die")
+    path.with_name("graph.lock").unlink()
+    assert child("uuids", engine, path, fault="log").returncode == -signal.SIGSEGV
+    assert child("uuids", engine, path, fault="log").stdout.startswith("store_damaged")
