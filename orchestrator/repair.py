@@ -8,7 +8,7 @@ that removes nothing, or the node is left as it is, and told.
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from graph_stores.model import Edge, ExportedNode, Node, Ref, Value

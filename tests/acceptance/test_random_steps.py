@@ -137,6 +137,8 @@ class Soak:
             print(f"step {number + 1}: {self.steps[-1]}", flush=True)
         if self.legacy.is_migrated:
             self.legacy.rollback()
+        if self.model == "none":  # it leaves the vectors that there are alone, so a fresh build has fewer
+            self.model = "short"
         self._ingest()
 
     def _choices(self) -> list[Callable[[], None]]:
