@@ -11,6 +11,7 @@ import pytest
 from neo4j_server import Neo4jServer
 
 from .conftest import Cli
+from .jobs import DEADLINE
 
 SLOW = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b) AS n"
 
@@ -128,7 +129,7 @@ def test_a_worker_waits_for_its_server_and_then_works(cli: Cli, open_neo4j: Neo4
         assert line == f"waiting for the server: cannot reach {open_neo4j.uri}: Connection refused (Ctrl-C stops)\n"
         open_neo4j.start()
         assert worker.stderr.readline() == f"{open_neo4j.uri} answers\n"
-        _, rest = worker.communicate(timeout=120)
+        _, rest = worker.communicate(timeout=DEADLINE)
     assert worker.returncode == 0, rest
 
 
@@ -137,7 +138,7 @@ def test_a_worker_that_waits_ends_at_ctrl_c(cli: Cli, no_server: str) -> None:
         assert worker.stderr
         assert "Ctrl-C stops" in worker.stderr.readline()
         worker.send_signal(signal.SIGINT)
-        assert "stopped" in worker.communicate(timeout=60)[1]
+        assert "stopped" in worker.communicate(timeout=DEADLINE)[1]
     assert worker.returncode == 130
 
 

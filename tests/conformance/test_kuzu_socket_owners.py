@@ -51,7 +51,7 @@ def socket_beside(path: Path) -> Path:
 
 
 def ran(deed: str, path: Path) -> str:
-    run = subprocess.run(command(deed, "kuzu", path), capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command(deed, "kuzu", path), capture_output=True, text=True, timeout=PATIENCE)
     return run.stdout + run.stderr
 
 

@@ -14,6 +14,7 @@ from orchestrator.cli.query import parse_parameter
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.states import ErrorClass
 from tests.conformance.examples import (
+    HOUR,
     article,
     bring,
     claim,
@@ -210,11 +211,12 @@ async def test_a_query_that_takes_too_long_is_stopped_and_the_store_works_on(sma
 
 
 async def test_work_goes_on_while_a_long_query_runs(small: Store, lifecycle: Lifecycle) -> None:
-    question = asyncio.create_task(small.query(FOR_EVER, {}, timeout=2.0))
+    question = asyncio.create_task(small.query(FOR_EVER, {}, timeout=HOUR))
     await bring(lifecycle, "File", *states.STAGES)
     assert not question.done()
     assert set((await states_of(small)).values()) == {"ready"}
-    with pytest.raises(QueryTimeout):
+    question.cancel()
+    with pytest.raises(asyncio.CancelledError):
         await question
 
 
