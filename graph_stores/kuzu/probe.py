@@ -4,9 +4,13 @@ A crash here harms no other process: `recovery` sees it by the exit code, which 
 imported: it runs as the main module.
 """
 
+import ctypes
 import importlib
 import os
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,8 @@ from graph_stores.kuzu.traits import TRAITS
 _SECONDS = 3600.0
 _BUFFER_POOL = 1 << 30
 _ERROR = 3
+_LOOK = 0.05
+_PR_SET_PDEATHSIG = 1
 _held: list[Any] = []
 """Databases that are never closed: their end would checkpoint, as would the ordinary end of the process."""
 
@@ -33,7 +39,22 @@ def _opened(engine: str, path: Path) -> Session:
     return session
 
 
+def _die_with_parent() -> None:
+    """Or the file would stay locked for the next owner."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK)
+        os._exit(_ERROR)
+
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main(deed: str, engine: str, path: str, *more: str) -> None:
+    _die_with_parent()
     session = _opened(engine, Path(path))
     if deed == "scan":
         scan(session)
