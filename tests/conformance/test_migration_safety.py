@@ -16,6 +16,7 @@ from graph_stores.legacy import MigrationRefused
 from graph_stores.protocol import Store
 from orchestrator.migration.survey import Model
 from orchestrator.verifying import Wanted, examine
+from pipelines.embedding.texts import text_hash
 from tests.conformance.folders import LETTERS, NONE, WORD_LLAMA, Folder, Mill, quicken
 from tests.conformance.legacy_rules import OldNode, hashed
 from tests.conformance.old_graphs import HOME, OldGraph
@@ -195,6 +196,8 @@ async def test_damage_is_mended_without_removing_anything_and_a_rollback_is_exac
     before = (old.picture(), old.schema())
     async with old.migration(configured=None, given=VOWELS) as migration:
         await migration.apply()
+        for uuid in ("kept", "kept-without-hash"):
+            assert old.node(uuid)["_embeddingHash"] == text_hash(TEXT)
         nodes, edges = old.picture()
         old.run("MATCH (n) WHERE n.uuid IN ['done', 'article', 'kept-without-hash', 'piece'] SET n._state = 'polished'")
         old.run("MATCH (n) WHERE n.uuid IN ['kept', 'section'] SET n._embeddingHash = 'of another text'")
