@@ -6,6 +6,7 @@ take longer is told to the caller. The key is in no error, no log and no repr, a
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -146,9 +147,9 @@ class Endpoint:
         except TimeoutError as error:
             raise EmbedderUnavailable(f"{self._where} did not answer within {self._patience.seconds:g} s") from error
         except aiohttp.ClientConnectorError as error:
-            raise EndpointRefused(
-                f"nothing answers at {self._url}: {error.os_error.strerror or error.os_error}", hint=self._address_hint
-            ) from error
+            # asyncio puts the address in the place of the reason.
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.os_error
+            raise EndpointRefused(f"nothing answers at {self._url}: {reason}", hint=self._address_hint) from error
         except (aiohttp.ClientError, OSError) as error:
             raise EmbedderUnavailable(
                 f"{self._where} cannot be reached, or broke off: {self._said(str(error) or type(error).__name__)}",

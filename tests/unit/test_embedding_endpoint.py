@@ -130,7 +130,7 @@ async def test_a_refused_connection_is_transient() -> None:
         answer = await one(endpoint)
         await endpoint.close()
     assert isinstance(answer, EmbedderUnavailable) and answer.transient
-    assert "cannot be reached" in answer.message and "--embedder-url" in answer.hint
+    assert answer.message.endswith("/v1: Connection refused") and "--embedder-url" in answer.hint
 
 
 async def test_a_server_that_does_not_answer_in_time_is_unavailable(server: EmbeddingServer) -> None:

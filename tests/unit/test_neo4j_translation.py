@@ -1,6 +1,6 @@
 """What the Neo4j adapter makes of URLs, values and errors, without a server."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -212,9 +212,9 @@ def test_a_vector_without_length_or_of_another_length_is_refused(values: list[fl
     [
         (DateTime(2026, 1, 2, 3, 4, 5, 678901234, UTC), datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)),
         (DateTime(2026, 1, 2, 3, 4, 5), "2026-01-02T03:04:05.000000000"),
-        (Date(2026, 1, 2), "2026-01-02"),
+        (Date(2026, 1, 2), date(2026, 1, 2)),
         (Duration(days=1, seconds=2), "P1DT2S"),
-        ({"a": [Date(2026, 1, 2)]}, {"a": ["2026-01-02"]}),
+        ({"a": [Date(2026, 1, 2)]}, {"a": [date(2026, 1, 2)]}),
     ],
     ids=str,
 )
