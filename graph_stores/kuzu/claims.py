@@ -105,6 +105,12 @@ class Claims:
         text = cypher.render(DIALECT, "claim_many", columns, returned, label=label)
         return session.run(text, {**parameters, "uuids": uuids})
 
+    def prolong(self, nodes: Sequence[Ref], token: str, seconds: float) -> frozenset[str]:
+        """A heartbeat in memory, where leases are kept; in the graph they are only shown."""
+        kept = frozenset(node.uuid for node in nodes if self._frontier.holds(node.uuid, token))
+        self._frontier.hold(kept, token=token, seconds=checked_seconds(seconds))
+        return kept
+
     def heartbeat(self, nodes: Sequence[Ref], token: str, seconds: float) -> frozenset[str]:
         until = plain(self._clock.now() + timedelta(seconds=checked_seconds(seconds)))
         kept: set[str] = set()

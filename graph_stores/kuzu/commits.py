@@ -28,6 +28,8 @@ log = logging.getLogger("graphmill.store")
 
 # A checkpoint costs as much as the file is large, and until then memory grows with several times the log.
 _SHARE_OF_THE_FILE = 8
+# A rebuild writes the whole file anew, which costs several times as much as a checkpoint.
+_LONGER_BEFORE_REBUILD = 4
 # By how much the process may grow until then, and of which share of the longest log a checkpoint is worth it: each
 # makes the file larger and forgets what was read of it. With half as much growth the file was twice as large.
 _MOST_GROWTH = 192 << 20
@@ -169,6 +171,8 @@ class Commits:
 
     def _checkpoint_if_due(self) -> None:
         limit = max(self._log_limit, self._engine.guard.file_size() // _SHARE_OF_THE_FILE)
+        if self._engine.lists.in_file:
+            limit = max(_LONGER_BEFORE_REBUILD * limit, self._engine.guard.file_size())
         size = self._engine.guard.log_size()
         if size > limit or (size > self._log_limit // _WORTH_A_CHECKPOINT and self._growth.is_too_much()):
             try:

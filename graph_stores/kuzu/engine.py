@@ -84,6 +84,11 @@ class Engine:
     def is_open(self) -> bool:
         return self._database is not None
 
+    @property
+    def is_checkpointing(self) -> bool:
+        """Whether the writer is busy with the file itself, which takes as long as the file is large."""
+        return self._gate.is_closed
+
     def recover_and_open(self, *, deaths: int = 0) -> None:
         """Open what the last owner left, whatever became of it."""
         recovery.make_usable(self.name, self.path, self.guard, deaths=deaths)

@@ -27,6 +27,10 @@ class ReadGate:
         self._reading = 0
         self._closed = False
 
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         with self._changed:

@@ -174,6 +174,8 @@ class EmbeddedStore:
     async def heartbeat(self, nodes: Sequence[Ref], *, token: str, seconds: float) -> frozenset[str]:
         for label in {node.label for node in nodes}:
             self._engine.tables.node(label)
+        if self._engine.is_checkpointing:  # the lease may be over before the writer has time for this
+            return self._claims.prolong(nodes, token, seconds)
         return await self._write(lambda: self._claims.heartbeat(nodes, token, seconds))
 
     async def hold(self, name: str, *, owner: str, seconds: float) -> str | None:

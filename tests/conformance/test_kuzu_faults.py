@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import re
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,7 @@ from orchestrator import states
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import new_node, transition
 from orchestrator.states import State
-from tests.conformance.examples import PATIENCE
+from tests.conformance.examples import HOUR, PATIENCE
 from tests.conformance.kuzu_child import file_batch, opened
 
 A, B = Ref(label="File", uuid="a"), Ref(label="File", uuid="b")
@@ -248,6 +249,30 @@ async def test_a_call_that_never_returns_ends_at_its_deadline(engine: str, tmp_p
         async with asyncio.timeout(PATIENCE):
             await store.query("MATCH (n:File) RETURN n", {}, timeout=0.2)
     script.hang.set()
+    await store.close()
+
+
+async def test_a_heartbeat_does_not_wait_for_a_checkpoint(engine: str, tmp_path: Path) -> None:
+    store = await opened(engine, tmp_path / "graph")
+    await store.commit(file_batch("a"))
+    [row] = await Lifecycle(store=store).claim(states.PARSE, labels=["File"], limit=1, owner="w", seconds=60)
+    assert row.lease
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold_up(step: str) -> None:
+        if step == "guard in place":
+            begun.set()
+            go_on.wait(PATIENCE)
+
+    store._engine.guard._step = hold_up
+    checkpoint = asyncio.create_task(store._write(lambda: store._engine.checkpoint(wait=True), PATIENCE))
+    await asyncio.to_thread(begun.wait, PATIENCE)
+    assert await store.heartbeat([row.ref], token=row.lease.token, seconds=HOUR) == {row.uuid}
+    assert await store.heartbeat([row.ref], token="another", seconds=HOUR) == set()
+    assert not checkpoint.done()
+    go_on.set()
+    await checkpoint
+    assert store._frontier._held[row.uuid].until > time.monotonic() + HOUR / 2
     await store.close()
 
 
