@@ -303,6 +303,7 @@ class StateCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorCount:
+    label: str
     error_type: str
     message: str
     count: int

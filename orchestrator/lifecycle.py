@@ -29,7 +29,7 @@ from orchestrator import states
 from orchestrator.moves import CLEAN, EXPANDING, claim_marks, step_forward, transition
 from orchestrator.owners import spoken
 from orchestrator.retries import RetryPolicy
-from orchestrator.states import ErrorClass, ErrorType, Stage, State
+from orchestrator.states import RECORDS, ErrorClass, ErrorType, Stage, State
 
 _PAGE = 1000
 
@@ -191,7 +191,7 @@ class Lifecycle:
         error_type: ErrorType | None = None,
         error_class: ErrorClass | None = None,
     ) -> int:
-        """Send nodes in error back to the stage that failed, with all their tries."""
+        """Send nodes in error back to the stage that failed, with all their tries. Runs are retried as runs."""
         moved = 0
         page = Select(
             labels=labels,
@@ -202,7 +202,8 @@ class Lifecycle:
             limit=_PAGE,
         )
         while rows := await self.store.nodes(page):
-            moved += len(rows) - len(await self.move_what_is_still_so([_retry(row) for row in rows]))
+            moves = [_retry(row) for row in rows if row.label not in RECORDS]
+            moved += len(moves) - len(await self.move_what_is_still_so(moves))
             page = replace(page, after=rows[-1].ref)
         return moved
 

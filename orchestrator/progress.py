@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graph_stores.model import ErrorCount, Progress
+from graph_stores.model import Progress
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.overview import Overview, current
@@ -54,6 +54,15 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSum:
+    """How many nodes have one message."""
+
+    error_type: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """`states` and `labels` hold only what there is, states in the order in which a node passes through them.
 
@@ -64,7 +73,7 @@ class Standing:
     project: str
     states: Mapping[str, int]
     labels: Mapping[str, Mapping[str, int]]
-    errors: Sequence[ErrorCount]
+    errors: Sequence[ErrorSum]
     in_flight: int
     stuck: int
     stages: Mapping[str, Pace]
@@ -207,7 +216,7 @@ def _standing(progress: Progress, *, store: str, project: str) -> Standing:
         project=project,
         states=_in_order(states),
         labels={label: _in_order(labels[label]) for label in sorted(labels)},
-        errors=sorted(progress.errors, key=lambda error: -error.count),
+        errors=_errors(progress),
         in_flight=_in_flight(progress),
         stuck=0,
         stages=_stages(labels),
@@ -234,6 +243,15 @@ def _stages(labels: Mapping[str, Mapping[str, int]]) -> dict[str, Pace]:
 def _count(labels: Mapping[str, Mapping[str, int]], stage: Stage, *states: State) -> int:
     """How many of the nodes that a stage works on are in one of the states."""
     return sum(counts.get(state, 0) for label, counts in labels.items() if works_on(stage, label) for state in states)
+
+
+def _errors(progress: Progress) -> list[ErrorSum]:
+    """The most frequent first. A run that failed is told as a run."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for each in progress.errors:
+        if each.label not in RECORDS:
+            counted[each.error_type, each.message] += each.count
+    return [ErrorSum(error_type=kind, message=text, count=count) for (kind, text), count in counted.most_common()]
 
 
 def _in_flight(progress: Progress) -> int:

@@ -41,8 +41,6 @@ from pipelines.wikipedia.identity import article_uuid, category_uuid
 _PAGE = 1000
 # One repair may bring another damage to light: a part whose file is gone, a file whose part is.
 _ROUNDS = 4
-# More than any text is cut into.
-_MOST_PIECES = 1000
 _HOME = {
     **dict.fromkeys(("File", "Article"), State.PENDING),
     **dict.fromkeys(("Directory", "Category", "Wiki"), State.PARSED),
@@ -187,7 +185,7 @@ async def _send_to_be_embedded(store: Store, texts: Sequence[Ref]) -> None:
 async def _remove_pieces(store: Store, found: Sequence[Example]) -> list[Ref]:
     """Their texts get new ones when they are embedded again. Returns those that graphmill did not cut from a text."""
     wholes = {each.ref: await _wholes(store, each.ref) for each in found}
-    own = [ref for ref, texts in wholes.items() if any(_is_cut_from(text, ref) for text in texts)]
+    own = [ref for ref, texts in wholes.items() if any(_is_cut_from(text, ref, at) for text, at in texts.items())]
     await Lifecycle(store=store).delete(own)
     await _send_to_be_embedded(store, [text for ref in own for text in wholes[ref]])
     return [each.ref for each in found if each.ref not in own]
@@ -337,19 +335,20 @@ async def _exported(store: Store, refs: Sequence[Ref]) -> list[ExportedNode]:
     return [node for label, uuids in by_label.items() for node in await store.exported(label, uuids)]
 
 
-async def _wholes(store: Store, piece: Ref) -> list[Ref]:
-    rows = (await store.ask("wholes", {"uuid": piece.uuid})).rows
-    return [Ref(label=label, uuid=uuid) for label, uuid in rows]
+async def _wholes(store: Store, piece: Ref) -> dict[Ref, int | None]:
+    """The text that a piece is of, and which of its pieces it is."""
+    rows = await _asked(store, "wholes", piece)
+    return {Ref(label=label, uuid=uuid): index for label, uuid, index in rows}
 
 
 async def _pieces(store: Store, text: Ref) -> list[Ref]:
     """Those that graphmill has cut from the text: others are somebody's own."""
-    found = [Ref(label="Chunk", uuid=uuid) for (uuid,) in await _asked(store, "chunks-of", text)]
-    return [piece for piece in found if _is_cut_from(text, piece)]
+    found = {Ref(label="Chunk", uuid=uuid): index for uuid, index in await _asked(store, "chunks-of", text)}
+    return [piece for piece, index in found.items() if _is_cut_from(text, piece, index)]
 
 
-def _is_cut_from(text: Ref, piece: Ref) -> bool:
-    return any(chunk_uuid(text.uuid, index) == piece.uuid for index in range(_MOST_PIECES))
+def _is_cut_from(text: Ref, piece: Ref, index: int | None) -> bool:
+    return index is not None and chunk_uuid(text.uuid, index) == piece.uuid
 
 
 async def _asked(store: Store, question: str, ref: Ref) -> Sequence[Sequence[Value]]:

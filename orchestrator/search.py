@@ -158,7 +158,7 @@ class _Nearest:
             rows = (await self._store.ask("wholes", {"uuid": piece.uuid})).rows
             found = [
                 node
-                for label, uuid in rows
+                for label, uuid, _ in rows
                 for node in await self._store.nodes(Select(labels=[label], uuids=[uuid], limit=1))
             ]
             self._wholes[piece.uuid] = found[0] if found else None

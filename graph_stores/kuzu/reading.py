@@ -96,7 +96,7 @@ class Reading:
 
     def progress(self, finished: Sequence[str], window: float) -> Progress:
         counts: list[StateCount] = []
-        errors: Counter[tuple[str, str]] = Counter()
+        errors: Counter[tuple[str, str, str]] = Counter()
         recent = 0
         since = plain(self._clock.now() - timedelta(seconds=window))
         # One scan of each table that holds anything, and more only for what it found: who asks while a job writes waits
@@ -109,10 +109,10 @@ class Reading:
             recent += sum(changed for state, _, changed in states if state in finished)
             if any(state == _FAILED for state, *_ in states):
                 for kind, message, count in self._run("count_errors", label=label):
-                    errors[kind or "", message or ""] += count
+                    errors[label, kind or "", message or ""] += count
         top = [
-            ErrorCount(error_type=kind, message=message, count=count)
-            for (kind, message), count in errors.most_common(_ERRORS_SHOWN)
+            ErrorCount(label=label, error_type=kind, message=message, count=count)
+            for (label, kind, message), count in errors.most_common(_ERRORS_SHOWN)
         ]
         return Progress(counts=counts, errors=top, finished=recent)
 

@@ -68,7 +68,7 @@ class Reading:
 
         async def count(tx: AsyncManagedTransaction) -> Progress:
             counts: list[tuple[str, Record]] = []
-            errors: Counter[tuple[str, str]] = Counter()
+            errors: Counter[tuple[str, str, str]] = Counter()
             for label in labels:
                 # A node of a graph that was migrated may have several labels, and is counted under the first.
                 form = "progress_counts_once" if self._schema.shape.adopted else "progress_counts"
@@ -80,7 +80,7 @@ class Reading:
                 text = cypher.render(DIALECT, "progress_errors", label=label)
                 asked = {"project": self._project, "shallowest": SHALLOWEST, "limit": _MESSAGES_READ}
                 for row in await fetch(tx, text, **asked):
-                    errors[row["errorType"], row["message"]] += row["count"]
+                    errors[label, row["errorType"], row["message"]] += row["count"]
             return _progress(counts, errors)
 
         return await self._connection.read(count)
@@ -129,13 +129,16 @@ def _form(select: Select) -> str:
     return "nodes_by_state" if select.states else "nodes_all"
 
 
-def _progress(counts: Sequence[tuple[str, Record]], errors: Counter[tuple[str, str]]) -> Progress:
+def _progress(counts: Sequence[tuple[str, Record]], errors: Counter[tuple[str, str, str]]) -> Progress:
     frequent = sorted(errors.items(), key=lambda item: (-item[1], item[0]))[:_MESSAGES]
     return Progress(
         counts=[
             StateCount(label=label, state=row["state"], count=row["count"])
             for label, row in sorted(counts, key=lambda item: (item[0], item[1]["state"]))
         ],
-        errors=[ErrorCount(error_type=kind, message=message, count=count) for (kind, message), count in frequent],
+        errors=[
+            ErrorCount(label=label, error_type=kind, message=message, count=count)
+            for (label, kind, message), count in frequent
+        ],
         finished=sum(row["finished"] for _, row in counts),
     )

@@ -36,6 +36,7 @@ COMMANDS = (
     "config",
     "demo",
 )
+_GRAPH_FLAGS = ("--store", "--project", "--config")
 _COMMAND_IN_TEXT = re.compile(rf"\bgraphmill (--store (?:'[^']*'|\S+) )?({'|'.join(COMMANDS)})\b")
 
 
@@ -55,12 +56,19 @@ class GlobalOptions:
 
     def again(self, *more: str) -> str:
         """The same command with more options."""
-        return shlex.join(["graphmill", *self.arguments, *more])
+        words, rest = [], iter(self.arguments)
+        for word in rest:
+            flag, has_value, _ = word.partition("=")
+            if flag not in _GRAPH_FLAGS:
+                words.append(word)
+            elif not has_value:
+                next(rest, None)
+        return f"{self.graphmill} {shlex.join([*words, *more])}"
 
     @property
     def graphmill(self) -> str:
         """How to call graphmill about the same graph again: what a hint begins with."""
-        return " ".join(["graphmill", *self._given("--store", "--project", "--config")])
+        return " ".join(["graphmill", *self._given(*_GRAPH_FLAGS)])
 
     def complete_commands(self, text: str) -> str:
         """The text with the global options of this command line added to every graphmill command in it.

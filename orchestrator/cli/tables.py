@@ -184,6 +184,8 @@ def _run(standing: Standing, graphmill: str) -> list[Text]:
     told = f"run {run.short} of {printable(run.source)} is {run.outcome}; partitions: {parts}"
     if run.is_open and not standing.remaining and not standing.is_worked_on:
         told += f"; no worker is running, next: {printable(graphmill)} worker --drain"
+    if run.state is State.ERROR:
+        told += f"; next: {printable(graphmill)} runs retry {run.short}"
     return [Text(told, style)]
 
 

@@ -149,7 +149,7 @@ def resolve(source: Source, known: Mapping[str, Root]) -> Root:
         raise Misuse(f"{source.name!r} cannot be the name of a root", hint="give a name without /")
     location = source.path.expanduser().absolute()
     if not _exists(location):
-        raise _missing(location, known)
+        raise _missing(location.resolve(), known)
     location = location.resolve()
     root = replace(_known(location, source, known) or _new(location, source, known), host=this_host())
     if source.include or source.exclude:

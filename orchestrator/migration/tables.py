@@ -79,7 +79,8 @@ class TableMigration:
             counts = ", ".join(f"{label} ({count:,})" for label, count in lost.items())
             raise MigrationRefused(
                 f"the old file takes the place of this one, and what was read since would be gone: {counts}",
-                hint="copy it elsewhere first (graphmill copy), or: graphmill migrate rollback --accept-losses",
+                hint=f"keep it: graphmill copy {self._graph.url} NEW; "
+                "or lose it: graphmill migrate rollback --accept-losses",
             )
         count = sum(each[3] for each in record.get("rules", ()))
         await self._graph.in_thread(lambda: self._restore(record))

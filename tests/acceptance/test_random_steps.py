@@ -213,7 +213,7 @@ class Soak:
         root.rename(away)
         if self.random.random() < 0.5:
             root.mkdir()
-        self._command(*self._arguments(), code=None)
+        self._command(*self._arguments(), code=1)
         if root.exists():
             root.rmdir()
         away.rename(root)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graph_stores.model import Value
+from graph_stores.model import Edge, Value, VectorSpace
 from graph_stores.protocol import Store
 from orchestrator import stray
 from orchestrator.checks import CHECKS, problems
@@ -19,11 +19,14 @@ from orchestrator.ledger.scribe import Scribe
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.migration import checks as migrated
 from orchestrator.repair import MENDERS, repair
+from orchestrator.states import State
 from orchestrator.stray import NodesLeft
 from orchestrator.verifying import AT_WORK, Wanted, examine
 from orchestrator.wikipedia.differences import WikiDifferences
 from orchestrator.worker import Worker
 from orchestrator.workers import registered
+from pipelines.files.identity import chunk_uuid
+from tests.conformance.examples import node, states_of, write
 from tests.conformance.expansions import Crawler, quicken_expansions
 from tests.conformance.folders import WORD_LLAMA, Folder, Mill, opened, quicken
 from tests.conformance.pictures import differences, picture
@@ -366,3 +369,14 @@ def test_every_check_is_told_of_in_the_documentation(tmp_path: Path) -> None:
     rows = text.partition("| Check | Nodes that |")[2].partition("\n\n")[0].splitlines()[2:]
     told = {name for row in rows for name in re.findall(r"`([\w-]+)`", row.split("|")[1])}
     assert told == {check.name for check in checks}
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_piece_is_cut_again_however_many_there_are(store: Store) -> None:
+    await store.use_vector_space(VectorSpace(provider="p", model="m", dimension=2))
+    whole = node("MarkdownSection", "long text", state=State.READY, content="many words", _chunks=2)
+    piece = node("Chunk", chunk_uuid(whole.uuid, 1500), state=State.READY, content="words")
+    edge = Edge(type="HAS_CHUNK", source=whole.ref, target=piece.ref, properties={"index": 1500})
+    await write(store, nodes=[whole, piece], edges=[edge])
+    await repair(store, [check for check in CHECKS if check.name == "lost-piece"])
+    assert await states_of(store) == {whole.uuid: "linked"}

@@ -1,6 +1,7 @@
 """Where a project stands and what went wrong in it: the same answers from every engine."""
 
 import time
+from dataclasses import replace
 
 from graph_stores.model import Edge
 from graph_stores.protocol import Store
@@ -10,7 +11,19 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
 from orchestrator.progress import read_standing
 from orchestrator.states import ErrorClass, ErrorType, State
-from tests.conformance.examples import ELSEWHERE, bring, claim, claim_one, file, files, node, put_there, ref
+from tests.conformance.examples import (
+    ELSEWHERE,
+    bring,
+    claim,
+    claim_one,
+    file,
+    files,
+    node,
+    put_there,
+    read,
+    ref,
+    write,
+)
 from tests.conformance.place import Place
 
 
@@ -150,3 +163,15 @@ async def test_whether_anybody_has_something_in_the_database_is_known(store: Sto
     for question in ("used", "inhabited"):
         [[project, count]] = (await store.ask(question)).rows
         assert (project, count > 0) == (store.project, True)
+
+
+async def test_a_part_of_a_run_that_failed_is_no_node_in_error_and_is_retried_with_its_run_only(
+    store: Store, lifecycle: Lifecycle
+) -> None:
+    await write(store, nodes=[node("Partition", "part")])
+    away = {"_state": "error", "_errorType": "parse", "_errorMessage": "the folder is away"}
+    [part] = await store.exported("Partition", ["part"])
+    await store.restore([replace(part, properties={**part.properties, **away})])
+    assert (await read_standing(store)).errors == []
+    assert await lifecycle.retry_errors() == 0
+    assert (await read(store, "part", "Partition")).state == "error"

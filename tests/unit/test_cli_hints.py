@@ -42,3 +42,10 @@ def test_the_hint_of_an_error_has_the_options(capsys: pytest.CaptureFixture[str]
     report(Misuse("there is no such query", hint="see: graphmill query --list"), options)
     captured = capsys.readouterr()
     assert "see: graphmill --store kuzu:./g query --list" in (captured.out if as_json else captured.err)
+
+
+def test_the_same_command_again_has_each_option_once() -> None:
+    options = GlobalOptions(project="wiki", arguments=("ingest", "a b", "--project", "wiki", "--exclude", "*.json"))
+    assert (
+        options.again("--allow-deletes") == "graphmill --project wiki ingest 'a b' --exclude '*.json' --allow-deletes"
+    )

@@ -156,3 +156,9 @@ def test_the_graph_itself_is_no_root(tmp_path: Path) -> None:
             refuse_graph_itself([tmp_path / "notes", path], own)
     refuse_graph_itself([tmp_path, tmp_path / "graph.kuzunotes", tmp_path / "graph"], own)
     refuse_graph_itself([own], None)
+
+
+def test_a_folder_that_is_gone_is_known_by_any_way_to_its_place(tmp_path: Path) -> None:
+    there = folder(tmp_path / "there")
+    with pytest.raises(RootMissing):
+        resolve(Source(path=there / ".." / "gone"), known(root("gone", tmp_path / "gone")))
