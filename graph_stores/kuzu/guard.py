@@ -14,6 +14,7 @@ noted after every commit: what lies beyond the last note was never acknowledged,
 
 import hashlib
 import os
+import re
 import shutil
 import struct
 from collections.abc import Callable
@@ -27,6 +28,7 @@ Step = Callable[[str], None]
 
 _NOTE = struct.Struct("<Q")
 _NO_LOG, _ANY_LOG = "none", "any"
+_SEAL = re.compile(rf"{_NO_LOG}|{_ANY_LOG}|\d+:[0-9a-f]{{64}}")
 # What an engine keeps beside its file while it checkpoints; the second log is one that a checkpoint has set aside.
 _SECOND_LOG = ".wal.checkpoint"
 _LEFTOVERS = (".wal", _SECOND_LOG, ".shadow", ".checkpoint.intent.lock", ".checkpoint.apply.lock")
@@ -220,7 +222,9 @@ class Guard:
         self._step("copy removed")
 
     def _check_log(self) -> None:
-        self._sealed = self._seal.read_text() if self._seal.exists() else None
+        text = self._seal.read_text(errors="replace") if self._seal.exists() else ""
+        # One that cannot be read says as little as one that is missing.
+        self._sealed = text if _SEAL.fullmatch(text) else None
         size = self.log_size()
         if self._sealed is None or self._sealed == _ANY_LOG:
             return

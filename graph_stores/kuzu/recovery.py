@@ -5,10 +5,12 @@ acknowledged. A checkpoint may crash the engine every time: the graph is rebuilt
 when it opens or reads the files as they are: then commits would be lost, so only a person may order it (`cut_back`).
 """
 
+import fcntl
 import logging
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,7 @@ log = logging.getLogger("graphmill.store")
 
 _BACKUP = "before-recovery"
 _SECONDS = 3600.0
+_LONGEST_FAREWELL, _FAREWELL_LOOK = 60.0, 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,8 @@ def make_usable(engine: str, path: Path, guard: Guard, *, deaths: int = 0) -> No
 
     `deaths` says how many owners in a row ended without closing the database; zero if this process owns it all along.
     """
+    if deaths:
+        _wait_for_child_of_dead_owner(path)
     put_back = guard.recover()
     if lost := guard.lost_commits():
         log.warning("the log of %s is cut off: its last %d commits are lost", path, lost)
@@ -59,13 +64,28 @@ def make_usable(engine: str, path: Path, guard: Guard, *, deaths: int = 0) -> No
     deed = "scan" if deaths > 1 else "open"
     outcome = None if lost else attempt(deed, engine, path)
     if end is not None and not (outcome and outcome.done):
-        log.warning("%s was killed inside a commit; the log is cut back to the last whole one", path)
+        if not lost:
+            log.warning("%s was killed inside a commit; the log is cut back to the last whole one", path)
         guard.cut_log(end)
         outcome = attempt(deed, engine, path) if deaths else None
     if outcome and outcome.crashed:
         raise _unusable(engine, path, f"crashes the {engine} engine when it is {'read' if deaths > 1 else 'opened'}")
     if put_back and deaths:
         _prove_checkpoint(engine, path, guard)
+
+
+def _wait_for_child_of_dead_owner(path: Path) -> None:
+    """A child process ends with its parent, but a moment later, and until then it holds the engine's lock."""
+    until = time.monotonic() + _LONGEST_FAREWELL
+    while path.exists() and time.monotonic() < until:
+        # Closing the file gives up every lock of this process on it: it has none yet.
+        with path.open("rb+") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(_FAREWELL_LOOK)
+            else:
+                return
 
 
 def rebuild(engine: str, path: Path, guard: Guard) -> None:

@@ -64,6 +64,13 @@ async def test_missing_notes_cost_nothing(engine: str, with_log: Path) -> None:
         assert await found(engine, with_log) == 10
 
 
+@pytest.mark.parametrize("text", ["", "garbage", "7:cut"])
+async def test_a_seal_that_cannot_be_read_costs_nothing(engine: str, with_log: Path, text: str) -> None:
+    with_log.with_name(with_log.name + ".seal").write_text(text)
+    for _ in range(2):
+        assert await found(engine, with_log) == 10
+
+
 def _remove(log: Path) -> None:
     log.unlink()
 

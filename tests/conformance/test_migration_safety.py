@@ -192,6 +192,23 @@ async def test_a_migration_that_was_killed_half_way_is_told_by_verify_and_left_a
     assert (old.picture(), old.schema()) == before
 
 
+async def test_a_rollback_of_half_a_migration_is_exact(old: OldGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.migration.marked._WRITE_PAGE", 5)
+    old.run(
+        "CREATE (:Scope {uuid: 'numbered', projectId: 5, content: $words, embedding: $vector})",
+        words=TEXT,
+        vector=VECTOR,
+    )
+    before = (old.picture(), old.schema())
+    async with old.migration(configured=None, given=VOWELS) as migration:
+        with monkeypatch.context() as patched:
+            patched.setattr(migration, "_graph", _Failing(migration._graph, calls=2))
+            with pytest.raises(ConnectionError):
+                await migration.apply()
+        await migration.rollback()
+    assert (old.picture(), old.schema()) == before
+
+
 async def test_damage_is_mended_without_removing_anything_and_a_rollback_is_exact(old: OldGraph) -> None:
     before = (old.picture(), old.schema())
     async with old.migration(configured=None, given=VOWELS) as migration:

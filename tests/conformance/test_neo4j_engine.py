@@ -4,7 +4,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -104,6 +104,7 @@ async def test_a_few_nodes_in_a_state_are_found_without_reading_the_others(store
         "expired": False,
         "shallowest": -(2**63),
         "longest": 3600,
+        "before": [],
     }
     asked = {"project": store.project, "states": ["error", "skip"], "limit": 10, **filters}
     plan = await profile(driver, cypher.render("neo4j", "nodes_by_state", label="File"), asked)
@@ -298,7 +299,7 @@ async def test_what_a_query_returns_is_plain(store: Store) -> None:
     assert [step.get("uuid") or step["_type"] for step in p] == ["a", "LINKS_TO", "b"]
     assert isinstance(t, datetime)
     assert t.tzinfo is UTC
-    assert (d, days) == ("P2D", ["2026-01-02"])
+    assert (d, days) == ("P2D", [date(2026, 1, 2)])
     assert isinstance(pt, str)
 
 

@@ -15,7 +15,7 @@ WITH n, place, p, label, coalesce($needs[label], []) AS needed,
     %any vectors|p.@ IS NOT NULL% AS hasVector,
     coalesce(toIntegerOrNull(%first chunkCount|p.@%), 0) AS chunkCount
 WITH *, $words[word] AS goal,
-    coalesce($spaces[coalesce(p.projectId, $home)], {provider: $provider, model: $model, dimension: $dimension}) AS space
+    coalesce($spaces[toString(coalesce(p.projectId, $home))], {provider: $provider, model: $model, dimension: $dimension}) AS space
 WITH *,
     CASE WHEN chunkCount > 0
         THEN COUNT { (n)-[r]-(c) WHERE type(r) = $chunkType AND %any contentVectors|(c.@ IS NOT NULL AND (space.dimension IS NULL OR size(c.@) = space.dimension))% }

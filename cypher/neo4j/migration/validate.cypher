@@ -17,7 +17,7 @@ WITH *, CASE
     WHEN p._depth IS NULL OR NOT p._detectedAt IS :: ZONED DATETIME NOT NULL OR NOT p._stateChangedAt IS :: ZONED DATETIME NOT NULL
         THEN 'without its times'
     WHEN NOT isReady THEN null
-    WHEN label IN $searched AND (p.embedding IS NULL OR size(p.embedding) <> coalesce($spaces[p.projectId].dimension, $dimension, size(p.embedding)))
+    WHEN label IN $searched AND (p.embedding IS NULL OR size(p.embedding) <> coalesce($spaces[toString(p.projectId)].dimension, $dimension, size(p.embedding)))
         THEN 'ready without a vector of the right length'
     WHEN chunkCount > 0 AND COUNT { (n)-[r]-(c) WHERE type(r) = $chunkType AND %any contentVectors|c.@ IS NOT NULL% } <> chunkCount
         THEN 'ready although a chunk is missing'
