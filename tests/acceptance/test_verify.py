@@ -22,7 +22,7 @@ def test_a_problem_is_told_to_people_and_scripts_until_it_is_mended_as_the_hint_
 
     [problem] = document.json["problems"]
     assert document.json["checked"] == total
-    assert set(document.json) == {"checked", "problems", "notes"}
+    assert set(document.json) == {"checked", "problems", "stuck", "notes"}
     assert set(problem) == {"check", "count", "examples", "hint"}
     assert (problem["check"], problem["count"]) == ("missing-vector", sections)
     assert {tuple(example) for example in problem["examples"]} == {("label", "uuid", "found")}
