@@ -98,7 +98,7 @@ async def test_candidates_come_from_the_claim_index_in_order_and_nothing_is_sort
 
 async def test_a_few_nodes_in_a_state_are_found_without_reading_the_others(store: Store, driver: AsyncDriver) -> None:
     await write(store, nodes=[*files(2000), file("s", state=states.State.SKIP)])
-    filters = {
+    filters: dict[str, Any] = {
         "after": "",
         "errorType": None,
         "errorClass": None,
