@@ -1,4 +1,4 @@
 // The pieces of a text, and which of them each is.
 MATCH (n:MarkdownSection|TextSection|Scope|Section|Adopted)-[r:HAS_CHUNK]->(c:Chunk)
 WHERE n.uuid = $uuid AND n.projectId = $project
-RETURN c.uuid AS uuid, r.index AS index
+RETURN c.uuid AS uuid, r.index AS place
