@@ -94,6 +94,11 @@ async def unreconciled(graph: MarkedGraph, scope: Scope, rows: Sequence[Row]) ->
     for row in rows:
         if row["rule"]:
             found[row["rule"], row["label"]] += row["count"]
+    return miscounted(noted, found)
+
+
+def miscounted(noted: Counter[tuple[str, str]], found: Counter[tuple[str, str]]) -> list[Problem]:
+    """Rules and labels of which another number was noted than is found."""
     return [
         Problem(
             problem=f"rule {rule} moved {noted[rule, label]:,}, and {found[rule, label]:,} say so",

@@ -20,6 +20,7 @@ from graph_stores.model import Value, VectorSpace
 from orchestrator.migration.carry import mapped_page
 from orchestrator.migration.found import TEXTS, OldTables, finalized_at, when
 from orchestrator.migration.listing import copies, questions
+from orchestrator.migration.looked import miscounted
 from orchestrator.migration.making import Making, Step, TableWishes, article_pages
 from orchestrator.migration.mapped import MappedTables
 from orchestrator.migration.pages import read_page
@@ -338,12 +339,4 @@ def _unreconciled(record: Mapping[str, Any], moved: Sequence[Moved]) -> list[Pro
     found: Counter[tuple[str, str]] = Counter()
     for each in moved:
         found[each.rule, each.label] += each.count
-    return [
-        Problem(
-            problem=f"rule {rule} moved {noted[rule, label]:,}, and {found[rule, label]:,} say so",
-            label=label,
-            count=abs(noted[rule, label] - found[rule, label]),
-        )
-        for rule, label in sorted(noted.keys() | found.keys())
-        if noted[rule, label] != found[rule, label]
-    ]
+    return miscounted(noted, found)
