@@ -52,6 +52,7 @@ class Script:
     calls: int = 0
     texts: list[str] = field(default_factory=list)
     hang: threading.Event | None = None
+    message: str = "scripted: it did not run"
 
     def connect(self, engine: str) -> Callable[[Any], Any]:
         module = __import__(TRAITS[engine].module)
@@ -67,7 +68,7 @@ class Script:
             self.hang.wait(PATIENCE)
         failing = self.calls == self.fail_at or (self.fail_text is not None and text.startswith(self.fail_text))
         if failing and not self.after:
-            raise RuntimeError("scripted: it did not run")
+            raise RuntimeError(self.message)
         answer = call()
         if failing:
             answer.close()
@@ -288,6 +289,21 @@ async def test_a_cancellation_is_never_swallowed_by_an_answer_that_comes_with_it
         was_waiting = waiting.cancel()
         await asyncio.wait([waiting])
         assert waiting.cancelled() == was_waiting, f"cancelled {ticks} ticks after the answer"
+    await store.close()
+
+
+async def test_every_call_after_a_full_disk_says_that_the_disk_is_full(engine: str, tmp_path: Path) -> None:
+    script = Script()
+    store = await opened(engine, tmp_path / "graph", connect=script.connect(engine))
+    await store.commit(file_batch("a"))
+    script.fail_text = "COMMIT"
+    script.message = f"IO exception: Cannot write to file {tmp_path / 'graph.wal'}: No space left on device"
+    with pytest.raises(errors.StoreFull) as full:
+        await store.commit(file_batch("b"))
+    for call in (store.commit(file_batch("c")), store.nodes(Select())):
+        with pytest.raises(errors.StoreFull, match="no room on the disk") as later:
+            await call
+        assert (later.value.message, later.value.hint) == (full.value.message, full.value.hint)
     await store.close()
 
 
