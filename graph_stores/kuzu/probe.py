@@ -1,4 +1,6 @@
-"""Does to a database what may crash the engine, in a process of its own: `python -m graph_stores.kuzu.probe DEED …`.
+"""Does to a database what may crash the engine, in a process of its own.
+
+`python -m graph_stores.kuzu.probe PARENT DEED ENGINE PATH …`, where PARENT is the process id of the one that starts it.
 
 A crash here harms no other process: `recovery` sees it by the exit code, which is positive after an error. Not to be
 imported: it runs as the main module.
@@ -39,9 +41,8 @@ def _opened(engine: str, path: Path) -> Session:
     return session
 
 
-def _die_with_parent() -> None:
+def _die_with_parent(parent: int) -> None:
     """Or the file would stay locked for the next owner."""
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -50,11 +51,14 @@ def _die_with_parent() -> None:
 
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # The parent may have died while this process was starting: then the next owner may have the database by now.
+    if os.getppid() != parent:
+        os._exit(_ERROR)
     threading.Thread(target=watch, daemon=True).start()
 
 
-def main(deed: str, engine: str, path: str, *more: str) -> None:
-    _die_with_parent()
+def main(parent: str, deed: str, engine: str, path: str, *more: str) -> None:
+    _die_with_parent(int(parent))
     session = _opened(engine, Path(path))
     if deed == "scan":
         scan(session)

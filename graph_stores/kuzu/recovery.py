@@ -7,6 +7,7 @@ when it opens or reads the files as they are: then commits would be lost, so onl
 
 import fcntl
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -41,7 +42,8 @@ class Outcome:
 
 def attempt(deed: str, engine: str, *paths: Path) -> Outcome:
     """Open, scan, checkpoint or rebuild a database in a child process."""
-    command = [sys.executable, "-P", "-m", "graph_stores.kuzu.probe", deed, engine, *map(str, paths)]
+    probe = [sys.executable, "-P", "-m", "graph_stores.kuzu.probe", str(os.getpid())]
+    command = [*probe, deed, engine, *map(str, paths)]
     ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
     lines = ended.stderr.strip().splitlines()
     return Outcome(code=ended.returncode, error=lines[-1] if lines else "")

@@ -1,6 +1,9 @@
 """A database on which the engine crashes: no command crashes after the first, and no acknowledged commit is lost."""
 
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +68,17 @@ def test_a_crash_that_left_no_sign_is_a_crash_only_once(engine: str, tmp_path: P
     path.with_name("graph.lock").unlink()
     assert child("uuids", engine, path, fault="log").returncode == -signal.SIGSEGV
     assert child("uuids", engine, path, fault="log").stdout.startswith("store_damaged")
+
+
+def test_a_child_whose_parent_died_while_it_started_does_not_open_the_database(engine: str, tmp_path: Path) -> None:
+    """The next owner may have the database by then."""
+    path = tmp_path / "new"
+
+    def exit_code(parent: int) -> int:
+        command = [sys.executable, "-m", "graph_stores.kuzu.probe", str(parent), "open", engine, str(path)]
+        return subprocess.run(command, check=False).returncode
+
+    assert exit_code(parent=os.getppid()) != 0
+    assert not path.exists()
+    assert exit_code(parent=os.getpid()) == 0
+    assert path.exists()
