@@ -91,10 +91,11 @@ class Engine:
 
     def recover_and_open(self, *, deaths: int = 0) -> None:
         """Open what the last owner left, whatever became of it."""
-        recovery.make_usable(self.name, self.path, self.guard, deaths=deaths)
+        recovery.make_usable(self.name, self.path, self.guard, deaths=deaths, first=not self.was_opened)
         if self.guard.log_size() and not self.was_opened:
             self.lists.note_unknown()
         self.open()
+        self.guard.forget_close()
 
     def rebuild(self) -> None:
         """Go on with a new file that holds every row; its vectors may have any length."""

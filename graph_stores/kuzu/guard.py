@@ -10,14 +10,22 @@ is ours: none after a checkpoint, any until the first commit is in it, and from 
 
 A kill inside a commit leaves a torn end on the log, and reading one can crash the engine. So the length of the log is
 noted after every commit: what lies beyond the last note was never acknowledged, and can be cut off.
+
+The engines do not notice a damaged log: they crash, or lose or change commits without a word. So a clean close records
+a checksum of the log up to each commit, and size and time of the file. What differs at the next open was changed by
+somebody else.
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import struct
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,6 +40,17 @@ _SEAL = re.compile(rf"{_NO_LOG}|{_ANY_LOG}|\d+:[0-9a-f]{{64}}")
 # What an engine keeps beside its file while it checkpoints; the second log is one that a checkpoint has set aside.
 _SECOND_LOG = ".wal.checkpoint"
 _LEFTOVERS = (".wal", _SECOND_LOG, ".shadow", ".checkpoint.intent.lock", ".checkpoint.apply.lock")
+_RECOVER = "go back to the last commit that can be read, with a backup: graphmill init --recover"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """How the last owner left the files."""
+
+    file_size: int
+    modified_ns: int
+    checksums: Mapping[int, int]
+    """Of the log up to the end of each commit."""
 
 
 class Guard:
@@ -43,19 +62,25 @@ class Guard:
         self._unfinished = _beside(path, ".guard-unfinished")
         self._seal = _beside(path, ".seal")
         self._notes = _beside(path, ".commits")
+        self._closed = _beside(path, ".closed")
         self._workspace = _beside(path, ".recovery")
         self._step = step
         self._sealed: str | None = None
 
-    def recover(self) -> bool:
-        """Bring the files into the state of the last acknowledged commit; True if a copy had to be put back."""
+    def recover(self, *, check: bool = True) -> bool:
+        """Bring the files into the state of the last acknowledged commit; True if a copy had to be put back.
+
+        With `check`, refuse a log that is damaged or of another database.
+        """
         for scratch in (self._unfinished, self._workspace):
             self._remove_tree(scratch)
         if not self.path.exists() and not self.holds_copy():
             self._start_afresh()
         if restored := self.holds_copy():
             self._put_back()
-        self._check_log()
+        self._read_seal()
+        if check:
+            self._check_log()
         return restored
 
     def _start_afresh(self) -> None:
@@ -65,7 +90,7 @@ class Guard:
                 f"{self.path} is gone, but its log {self.log.name} is still there",
                 hint=f"put {self.path.name} back, or remove {self.log.name} to start with an empty graph",
             )
-        for leftover in (self.log, self._seal, self._notes):
+        for leftover in (self.log, self._seal, self._notes, self._closed):
             leftover.unlink(missing_ok=True)
 
     def holds_copy(self) -> bool:
@@ -91,6 +116,8 @@ class Guard:
 
     def torn_end(self) -> int | None:
         """Where the last whole commit ends, if the log goes on after it; None if the log ends there."""
+        if self._read_closed() and self.is_log_as_closed():
+            return None
         end, size = self._last_noted(), self.log_size()
         return end if size != end else None
 
@@ -107,6 +134,50 @@ class Guard:
             os.truncate(self.log, end)
         else:
             self.log.unlink(missing_ok=True)
+
+    def is_log_ours(self) -> bool:
+        """False if the log is known to be damaged, missing or of another database."""
+        if self._sealed == _NO_LOG:
+            return not self.log_size()
+        return self._begins_as_sealed() and self.intact_end() == self.log_size()
+
+    def intact_end(self) -> int:
+        """Where the last commit before the damage ends; the length of the log if none is known."""
+        if self._sealed == _NO_LOG or not self._begins_as_sealed():
+            return 0
+        recorded = closed.checksums if (closed := self._read_closed()) else {}
+        found = self._checksums(recorded)
+        intact = [end for end, checksum in found.items() if recorded.get(end, checksum) == checksum]
+        return self.log_size() if len(intact) == len(found) else max(intact)
+
+    def record_close(self) -> None:
+        """After a clean close: remember the files as they are."""
+        # Where there is no room for it, the next owner lets a child process open the graph first.
+        with suppress(OSError):
+            file = self.path.stat()
+            checksums = self._checksums([*self.noted_ends(), self.log_size()])
+            record = {"file": [file.st_size, file.st_mtime_ns], "log": list(checksums.items())}
+            self._closed.write_text(json.dumps(record))
+
+    def forget_close(self) -> None:
+        """Before the files change."""
+        self._closed.unlink(missing_ok=True)
+
+    def is_graphmills(self) -> bool:
+        """Whether graphmill has written to the database."""
+        return self._seal.exists()
+
+    def is_file_as_closed(self) -> bool:
+        """Whether the file is as the last owner left it; True if that is not known."""
+        if not (closed := self._read_closed()):
+            return True
+        file = self.path.stat()
+        return (closed.file_size, closed.modified_ns) == (file.st_size, file.st_mtime_ns)
+
+    def is_log_as_closed(self) -> bool:
+        """Whether the log is as long as the last owner left it; if that is not known, whether there is none."""
+        closed = self._read_closed()
+        return self.log_size() == (max(closed.checksums) if closed else 0)
 
     def log_size(self) -> int:
         return self.log.stat().st_size if self.log.exists() else 0
@@ -187,7 +258,7 @@ class Guard:
 
     def forget(self) -> None:
         """What is only known of a database that is graphmill's."""
-        for mine in (self._seal, self._notes):
+        for mine in (self._seal, self._notes, self._closed):
             mine.unlink(missing_ok=True)
         self._sealed = None
 
@@ -202,6 +273,7 @@ class Guard:
 
     def _put_back(self) -> None:
         """Repeatable from any point: the copy's folder goes last, and with it the order to put it back."""
+        self.forget_close()
         file_in_copy = self._copy / self.path.name
         if file_in_copy.exists():
             # The file moves last, so as long as it is in the copy the logs are there too, or never were.
@@ -221,27 +293,52 @@ class Guard:
         self._remove_tree(self._copy)
         self._step("copy removed")
 
-    def _check_log(self) -> None:
+    def _read_seal(self) -> None:
         text = self._seal.read_text(errors="replace") if self._seal.exists() else ""
         # One that cannot be read says as little as one that is missing.
         self._sealed = text if _SEAL.fullmatch(text) else None
+
+    def _check_log(self) -> None:
         size = self.log_size()
-        if self._sealed is None or self._sealed == _ANY_LOG:
-            return
-        if self._sealed == _NO_LOG:
-            if size:
-                raise StoreDamaged(
-                    f"{self.log} does not belong to {self.path}, which was closed without a log",
-                    hint=f"move {self.log.name} away and run the command again",
-                )
-            return
-        beginning, digest = self._sealed.split(":")
-        if size < int(beginning) or self._digest(int(beginning)) != digest:
+        if self._sealed == _NO_LOG and size:
+            raise StoreDamaged(
+                f"{self.log} does not belong to {self.path}, which was closed without a log",
+                hint=f"move {self.log.name} away and run the command again, or {_RECOVER}",
+            )
+        if not self._begins_as_sealed():
             raise StoreDamaged(
                 f"{self.log} is missing, cut off or of another database: it holds the last commits of {self.path}",
-                hint=f"put {self.log.name} back; to go on without these commits, "
-                f"move {self._seal.name} and {self.log.name} away",
+                hint=f"put {self.log.name} back, or {_RECOVER}",
             )
+        if not self.is_log_ours():
+            raise StoreDamaged(
+                f"{self.log} was damaged after {self.path} was closed: it holds its last commits",
+                hint=f"put {self.log.name} back, or {_RECOVER}",
+            )
+
+    def _begins_as_sealed(self) -> bool:
+        if self._sealed in (None, _NO_LOG, _ANY_LOG):
+            return True
+        beginning, _, digest = self._sealed.partition(":")
+        return self.log_size() >= int(beginning) and self._digest(int(beginning)) == digest
+
+    def _read_closed(self) -> Closed | None:
+        # One that cannot be read says as little as one that is missing.
+        with suppress(OSError, ValueError, TypeError, LookupError):
+            record = json.loads(self._closed.read_bytes())
+            size, modified = record["file"]
+            return Closed(file_size=size, modified_ns=modified, checksums=dict(record["log"]))
+        return None
+
+    def _checksums(self, ends: Iterable[int]) -> dict[int, int]:
+        """Of the log up to each of these ends that it reaches."""
+        found, checksum, size = {0: 0}, 0, self.log_size()
+        if size:
+            with self.log.open("rb") as file:
+                for end in sorted(end for end in {*ends} if 0 < end <= size):
+                    checksum = zlib.crc32(file.read(end - file.tell()), checksum)
+                    found[end] = checksum
+        return found
 
     def noted_ends(self) -> list[int]:
         """The length of the log after each commit since the last checkpoint."""

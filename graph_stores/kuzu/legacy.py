@@ -64,8 +64,8 @@ class TableDatabase:
         self._path = path
         self._ownership = ownership
         self._guard = Guard(path, lambda _: None)
-        if self._guard.holds_copy() or ownership.deaths:
-            make_usable(name, path, self._guard, deaths=ownership.deaths)
+        if self._guard.holds_copy() or ownership.deaths or self._guard.is_graphmills():
+            make_usable(name, path, self._guard, deaths=ownership.deaths, first=True)
         self._work = path.with_name(f"{path.name}.migration")
         self.backup = path.with_name(f"{path.name}.{_BACKUP}")
         self._database: Any = None

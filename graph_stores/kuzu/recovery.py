@@ -1,5 +1,7 @@
 """Makes a database usable after its owner died, without risk to this process: a child process tries first.
 
+A child also tries first where the files were changed since they were closed, by whatever did that.
+
 Three things can be wrong. The log may be torn by a kill inside a commit: it is cut back to the last commit that was
 acknowledged. A checkpoint may crash the engine every time: the graph is rebuilt in a new file. The engine may crash
 when it opens or reads the files as they are: then commits would be lost, so only a person may order it (`cut_back`).
@@ -49,10 +51,11 @@ def attempt(deed: str, engine: str, *paths: Path) -> Outcome:
     return Outcome(code=ended.returncode, error=lines[-1] if lines else "")
 
 
-def make_usable(engine: str, path: Path, guard: Guard, *, deaths: int = 0) -> None:
+def make_usable(engine: str, path: Path, guard: Guard, *, deaths: int = 0, first: bool = False) -> None:
     """Bring the files into a state that the engine can open, and checkpoint if it died in a checkpoint.
 
     `deaths` says how many owners in a row ended without closing the database; zero if this process owns it all along.
+    `first` says that this process has not opened it before, so that others may have changed the files.
     """
     if deaths:
         _wait_for_child_of_dead_owner(path)
@@ -60,18 +63,23 @@ def make_usable(engine: str, path: Path, guard: Guard, *, deaths: int = 0) -> No
     if lost := guard.lost_commits():
         log.warning("the log of %s is cut off: its last %d commits are lost", path, lost)
     end = guard.torn_end()
-    if not path.exists() or (end is None and not deaths):
+    if not path.exists():
+        return
+    strange_log = first and not deaths and not guard.is_log_as_closed()
+    tries = bool(deaths) or strange_log or (first and not guard.is_file_as_closed())
+    if end is None and not tries:
         return
     # After one death only opening is tried: it is cheap. After more of them, something that was opened was deadly.
-    deed = "scan" if deaths > 1 else "open"
+    deed = "scan" if deaths > 1 or strange_log else "open"
     outcome = None if lost else attempt(deed, engine, path)
     if end is not None and not (outcome and outcome.done):
         if not lost:
-            log.warning("%s was killed inside a commit; the log is cut back to the last whole one", path)
+            log.warning("the end of the log of %s is torn; it is cut back to the last whole commit", path)
         guard.cut_log(end)
-        outcome = attempt(deed, engine, path) if deaths else None
+        outcome = attempt(deed, engine, path) if tries else None
     if outcome and outcome.crashed:
-        raise _unusable(engine, path, f"crashes the {engine} engine when it is {'read' if deaths > 1 else 'opened'}")
+        when = "read" if deed == "scan" else "opened"
+        raise _unusable(engine, path, f"crashes the {engine} engine when it is {when}")
     if put_back and deaths:
         _prove_checkpoint(engine, path, guard)
 
@@ -112,12 +120,13 @@ def cut_back(engine: str, path: Path, guard: Guard) -> tuple[int, Path | None]:
     Returns how many commits are lost, and where the files are as they were. Nothing is lost, and nothing changed, if
     the files are usable as they are.
     """
-    guard.recover()
-    ends = sorted({0, guard.log_size(), *guard.noted_ends()})
-    if _is_usable(engine, path, guard, ends[-1]):
+    guard.recover(check=False)
+    most, is_ours = guard.intact_end(), guard.is_log_ours()
+    ends = sorted({0, most, *(end for end in guard.noted_ends() if end <= most)})
+    if is_ours and _is_usable(engine, path, guard, most):
         shutil.rmtree(guard.workspace())
         return 0, None
-    good, bad = -1, len(ends) - 1
+    good, bad = -1, len(ends) - is_ours
     while bad - good > 1:
         middle = (good + bad) // 2
         good, bad = (middle, bad) if _is_usable(engine, path, guard, ends[middle]) else (good, middle)

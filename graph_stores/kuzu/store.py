@@ -332,7 +332,10 @@ class EmbeddedStore:
             log.warning("%s was closed without a checkpoint: %s", self._engine.path, error)
         finally:
             try:
+                was_open = self._engine.is_open
                 self._engine.close()
+                if was_open:
+                    self._engine.guard.record_close()
                 closed = closes
             finally:
                 self._ownership.release(closed=closed)

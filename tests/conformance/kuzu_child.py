@@ -63,6 +63,16 @@ async def write_and_die(engine: str, path: Path) -> None:
     os._exit(0)
 
 
+async def write_and_close(engine: str, path: Path) -> None:
+    """Ten commits in the log only, and a clean end; as where a checkpoint is not worth it."""
+    store = await opened(engine, path)
+    await store._write(lambda: store._engine.checkpoint(wait=True))
+    for number in range(10):
+        await store.commit(file_batch(str(number), name="x" * 3000))
+    store._engine.checkpoint = lambda *, wait: False  # type: ignore[method-assign]
+    await store.close()
+
+
 async def run_out_of_room(engine: str, path: Path) -> None:
     """A commit whose log write fails for real, because the file may not grow."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -189,6 +199,7 @@ _ALL = (
     try_to_open,
     die_as_owner,
     write_and_die,
+    write_and_close,
     run_out_of_room,
     close_without_room,
     fork,

@@ -1,18 +1,21 @@
 """The log of an embedded database torn, missing, broken or strange: the last whole commit, or a refusal that helps."""
 
 import os
+import shutil
 from collections.abc import Callable
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from graph_stores import kuzu
 from graph_stores.errors import StoreDamaged
+from graph_stores.kuzu import recovery
 from graph_stores.kuzu.memory import Growth
 from graph_stores.kuzu.store import DEFAULT_LOG_LIMIT
 from graph_stores.model import Select
-from tests.conformance.kuzu_child import child, file_batch, opened
+from tests.conformance.kuzu_child import DEADLY, child, file_batch, opened
 
 
 @pytest.fixture(params=["kuzu", "ladybug"])
@@ -25,6 +28,30 @@ def with_log(engine: str, tmp_path: Path) -> Path:
     """A database whose ten commits are in the log only, as a kill leaves it."""
     assert child("write_and_die", engine, tmp_path / "graph").returncode == 0
     return tmp_path / "graph"
+
+
+@pytest.fixture
+def closed_with_log(engine: str, tmp_path: Path) -> Path:
+    """A database whose ten commits are in the log only, although its owner closed it."""
+    assert child("write_and_close", engine, tmp_path / "graph").returncode == 0
+    assert log_of(tmp_path / "graph").stat().st_size > 30_000
+    return tmp_path / "graph"
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What child processes tried."""
+    deeds: list[str] = []
+
+    def attempt(deed: str, *more: Any) -> recovery.Outcome:
+        deeds.append(deed)
+        return _ATTEMPT(deed, *more)
+
+    monkeypatch.setattr(recovery, "attempt", attempt)
+    return deeds
+
+
+_ATTEMPT = recovery.attempt
 
 
 def log_of(path: Path) -> Path:
@@ -115,6 +142,85 @@ async def test_strange_log_beside_a_cleanly_closed_database_is_refused(engine: s
     log_of(with_log).write_bytes(strange)
     with pytest.raises(StoreDamaged, match="does not belong"):
         await found(engine, with_log)
+
+
+async def test_a_database_that_was_closed_is_opened_at_once(
+    engine: str, closed_with_log: Path, tried: list[str]
+) -> None:
+    assert [await found(engine, closed_with_log) for _ in range(2)] == [10, 10]
+    assert tried == []
+
+
+@pytest.mark.parametrize("parts", [["graph*"], ["graph", "graph.wal"]], ids=["all files", "file and log"])
+async def test_a_copy_opens_and_only_the_first_time_costs_more(
+    engine: str, closed_with_log: Path, tmp_path: Path, tried: list[str], parts: list[str]
+) -> None:
+    copy = tmp_path / "copy" / "graph"
+    copy.parent.mkdir()
+    for file in chain.from_iterable(map(tmp_path.glob, parts)):
+        shutil.copyfile(file, copy.parent / file.name)
+    assert await found(engine, copy) == 10
+    assert len(tried) == 1
+    assert await found(engine, copy) == 10
+    assert len(tried) == 1
+
+
+@pytest.mark.parametrize("length", [1, 64])
+@pytest.mark.parametrize(("at", "whole"), [(5266, 1), (15144, 3), (37277, 9)])
+def test_a_log_that_was_damaged_after_the_close_is_refused_and_recovers_up_to_the_damage(
+    engine: str, closed_with_log: Path, at: int, length: int, whole: int
+) -> None:
+    """The engines have no checksums: they would open it with fewer commits, other values, or crash."""
+    log = log_of(closed_with_log)
+    data = bytearray(log.read_bytes())
+    data[at : at + length] = bytes(each ^ 0x5A for each in data[at : at + length])
+    log.write_bytes(data)
+    for _ in range(2):
+        refused = child("uuids", engine, closed_with_log)
+        assert (refused.returncode, refused.stdout.split()[:1]) == (0, ["store_damaged"]), refused.stderr
+        assert refused.stdout.strip().endswith("graphmill init --recover")
+    recovered = child("recover", engine, closed_with_log)
+    assert recovered.stdout.split() == [str(10 - whole), f"{closed_with_log}.before-recovery"], recovered.stderr
+    assert child("uuids", engine, closed_with_log).stdout.split() == [str(number) for number in range(whole)]
+    assert (closed_with_log.with_name("graph.before-recovery") / log.name).read_bytes() == data
+
+
+@pytest.mark.parametrize(("lost", "whole"), [(1, 9), (5000, 8)])
+async def test_a_log_that_was_torn_after_the_close_opens_at_the_last_whole_commit(
+    engine: str, closed_with_log: Path, lost: int, whole: int
+) -> None:
+    os.truncate(log_of(closed_with_log), log_of(closed_with_log).stat().st_size - lost)
+    assert [await found(engine, closed_with_log) for _ in range(2)] == [whole, whole]
+
+
+def test_a_deadly_end_that_the_log_got_after_the_close_is_cut_off(engine: str, closed_with_log: Path) -> None:
+    with log_of(closed_with_log).open("ab") as file:
+        file.write(DEADLY.encode())
+    for _ in range(2):
+        run = child("uuids", engine, closed_with_log, fault="log")
+        assert (run.returncode, run.stdout.split()) == (0, [str(number) for number in range(10)]), run.stderr
+
+
+@pytest.mark.parametrize("damage", [_remove, _empty, _flip_a_bit], ids=["missing", "empty", "broken"])
+async def test_damaged_log_can_be_given_up(engine: str, with_log: Path, damage: Callable[[Path], None]) -> None:
+    damage(log_of(with_log))
+    with pytest.raises(StoreDamaged) as refused:
+        await found(engine, with_log)
+    assert refused.value.hint.endswith("graphmill init --recover")
+    assert kuzu.recover(f"{engine}:{with_log}") == (10, with_log.with_name("graph.before-recovery"))
+    assert await found(engine, with_log) == 0
+
+
+async def test_strange_log_beside_a_closed_database_can_be_given_up(engine: str, with_log: Path) -> None:
+    strange = log_of(with_log).read_bytes()
+    assert await found(engine, with_log, log_limit=1) == 10
+    log_of(with_log).write_bytes(strange)
+    with pytest.raises(StoreDamaged) as refused:
+        await found(engine, with_log)
+    assert refused.value.hint.endswith("graphmill init --recover")
+    lost, backup = kuzu.recover(f"{engine}:{with_log}")
+    assert lost == 0 and backup and (backup / log_of(with_log).name).read_bytes() == strange
+    assert await found(engine, with_log) == 10
 
 
 async def test_a_log_without_its_file_is_not_given_to_a_new_one(engine: str, with_log: Path) -> None:
