@@ -60,6 +60,8 @@ DEFAULT_LOG_LIMIT = 32 << 20
 _READERS = 4
 # Opening, closing and migrating read or copy the whole file.
 _LONG = 3600.0
+# How long a command may wait for its graph before it says what for.
+_UNEXPLAINED = 1.0
 
 
 class EmbeddedStore:
@@ -117,6 +119,7 @@ class EmbeddedStore:
         cls, *, url: str, project: str, engine: Engine, ownership: Ownership, clock: Clock, log_limit: int
     ) -> Self:
         store = cls(url=url, project=project, engine=engine, ownership=ownership, clock=clock, log_limit=log_limit)
+        explaining = asyncio.get_running_loop().call_later(_UNEXPLAINED, store._explain_delay)
         try:
             await store._write(store._open, deadline=_LONG)
         except BaseException:
@@ -124,7 +127,20 @@ class EmbeddedStore:
             store._writing.submit(store._close)
             store._shut_down()
             raise
+        finally:
+            explaining.cancel()
         return store
+
+    def _explain_delay(self) -> None:
+        """Nobody should think that a command hangs, and end it: the next one would begin with the same work."""
+        size = self._engine.guard.log_size()
+        if self._ownership.deaths and size:
+            log.warning(
+                "the last job on %s was killed: replaying its log (%.0f MB) and moving it into the graph. "
+                "This happens once.",
+                self._engine.path,
+                max(1.0, size / 1e6),
+            )
 
     async def answer_guests(self, *, give_way: Callable[[], None] | None = None) -> None:
         """Let other processes ask through this one; `give_way` is called when a job wants the graph for itself."""

@@ -1,14 +1,22 @@
 """A database on which the engine crashes: no command crashes after the first, and no acknowledged commit is lost."""
 
+import logging
 import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from graph_stores import kuzu
+from graph_stores.kuzu import store as embedded
+from graph_stores.kuzu.engine import Engine
 from tests.conformance.kuzu_child import child
+
+_WAIT = 600.0
 
 
 @pytest.fixture(params=["kuzu", "ladybug"])
@@ -83,3 +91,58 @@ def test_a_child_whose_parent_died_while_it_started_does_not_open_the_database(e
     assert not path.exists()
     assert exit_code(parent=os.getpid()) == 0
     assert path.exists()
+
+
+class _Heard(logging.Handler):
+    """What is said of the store; `gate` opens with the first of it."""
+
+    def __init__(self, gate: threading.Event) -> None:
+        super().__init__()
+        self.gate = gate
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+        self.gate.set()
+
+
+@pytest.fixture
+def heard() -> Iterator[_Heard]:
+    handler = _Heard(threading.Event())
+    logger = logging.getLogger("graphmill.store")
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch, heard: _Heard) -> None:
+    """After a kill, opening goes on only when something was said of it."""
+    recover_and_open = Engine.recover_and_open
+
+    def wait(engine: Engine, *, deaths: int = 0) -> None:
+        heard.gate.wait(_WAIT if deaths else 0)
+        recover_and_open(engine, deaths=deaths)
+
+    monkeypatch.setattr(embedded, "_UNEXPLAINED", 0.0)
+    monkeypatch.setattr(Engine, "recover_and_open", wait)
+
+
+@pytest.mark.usefixtures("slow")
+async def test_a_long_replay_after_a_kill_is_explained_once(engine: str, tmp_path: Path, heard: _Heard) -> None:
+    path = tmp_path / "graph"
+    child("write_and_die", engine, path)
+    for _ in range(2):
+        await (await kuzu.open(f"{engine}:{path}", project="p")).close()
+    assert heard.lines == [
+        f"the last job on {path} was killed: replaying its log (1 MB) and moving it into the graph. This happens once."
+    ]
+
+
+async def test_a_short_replay_after_a_kill_is_not_worth_a_word(
+    engine: str, tmp_path: Path, heard: _Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child("write_and_die", engine, tmp_path / "graph")
+    monkeypatch.setattr(embedded, "_UNEXPLAINED", _WAIT)
+    await (await kuzu.open(f"{engine}:{tmp_path / 'graph'}", project="p")).close()
+    assert heard.lines == []
