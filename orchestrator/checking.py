@@ -84,6 +84,8 @@ class Verdict:
 
 
 Find = Callable[[Store], AsyncIterator[Example]]
+Advise = Callable[[Store, Sequence[Example]], Awaitable[str]]
+"""A hint that names what was found."""
 Mend = Callable[[Store, Sequence[Example]], Awaitable[str]]
 """Does something about what a check found, and says what it did."""
 
@@ -94,7 +96,7 @@ class Check:
 
     name: str
     about: str
-    hint: str
+    hint: str | Advise
     find: Find = field(repr=False)
 
 
@@ -102,7 +104,8 @@ async def problem_of(store: Store, check: Check, *, examples: int = _SHOWN) -> P
     found = await against(store, check)
     if not found:
         return None
-    return Problem(check=check.name, about=check.about, count=len(found), examples=found[:examples], hint=check.hint)
+    hint = check.hint if isinstance(check.hint, str) else await check.hint(store, found)
+    return Problem(check=check.name, about=check.about, count=len(found), examples=found[:examples], hint=hint)
 
 
 async def against(store: Store, check: Check) -> list[Example]:

@@ -14,6 +14,7 @@ from orchestrator import contents
 from orchestrator.checking import Check, Example, Problem, Verdict, asking, problem_of
 from orchestrator.contents import EMBED_ANEW
 from orchestrator.paging import paged
+from orchestrator.read_command import commands_of_runs
 from orchestrator.runs.course import PLANNED_ANEW
 from orchestrator.states import AT_REST, OUTCOMES, RECORDS, WORKING, State, expansion_state
 from orchestrator.stray import STRAYS
@@ -23,7 +24,6 @@ _SHOWN = 3
 _MEND = "mend them: graphmill verify --repair"
 _TAKE_BACK = "take them back: graphmill reclaim, or any job does it"
 _READ_ANEW = "have their source read again: graphmill verify --repair, then graphmill worker --drain"
-_RUN_ANEW = "graphmill verify --repair, then read the source again"
 
 
 async def verify(store: Store, checks: Sequence[Check] | None = None) -> Verdict:
@@ -101,6 +101,11 @@ async def _gone_back(store: Store) -> AsyncIterator[Example]:
 def _order(mark: _Watermark) -> tuple[datetime, datetime]:
     assert mark.moved is not None
     return mark.moved, mark.after
+
+
+async def _run_anew(store: Store, found: Sequence[Example]) -> str:
+    commands = await commands_of_runs(store, [each.uuid for each in found])
+    return f"graphmill verify --repair, then {' and '.join(commands) or 'read the source again'}"
 
 
 async def _outcomes(store: Store) -> AsyncIterator[Example]:
@@ -196,7 +201,7 @@ CHECKS = (
     Check(
         name="early-run",
         about="are completed although one of their partitions is not",
-        hint=_RUN_ANEW,
+        hint=_run_anew,
         find=asking("early-runs", replanned=PLANNED_ANEW),
     ),
     Check(
@@ -208,13 +213,13 @@ CHECKS = (
     Check(
         name="early-watermark",
         about="have a watermark although they are not completed",
-        hint=_RUN_ANEW,
+        hint=_run_anew,
         find=_of_unfinished_runs,
     ),
     Check(
         name="watermark-gone-back",
         about="set the watermark of their source back",
-        hint=_RUN_ANEW,
+        hint=_run_anew,
         find=_gone_back,
     ),
     *contents.CHECKS,

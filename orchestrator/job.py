@@ -27,6 +27,7 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.messages import first_of
 from orchestrator.migration.afterwards import send_on_what_was_migrated
 from orchestrator.progress import Standing, read_standing
+from orchestrator.read_command import read_command
 from orchestrator.runs.course import begin, move_on
 from orchestrator.runs.records import Run, counts_of, read_runs
 from orchestrator.runs.sources import SourceLost
@@ -243,12 +244,7 @@ class Job:
 
     async def _enter_space(self, space: VectorSpace, found: VectorSpace | None) -> None:
         if found and found != space and not self._plan.reads:
-            name = name_of(provider=found.provider, model=found.model)
-            raise Misuse(
-                f"the graph's vectors are of {name} ({found.dimension} numbers), this worker would make others",
-                hint=f"give --embedder {name}, or change the model with: graphmill ingest PATH --embedder "
-                f"{self._plan.embedder.name}",
-            )
+            raise await self._other_space(space, found)
         # First the nodes and then the space: a job that ends in between finds the nodes waiting.
         is_new = bool(found and found != space)
         sending = partial(send_back_what_another_model_made, self._lifecycle, space, all_of_them=is_new)
@@ -258,6 +254,17 @@ class Job:
         if again:
             self._say(f"{again:,} texts are embedded again, with {self._plan.embedder.name}")
             await unsettle(self._lifecycle)
+
+    async def _other_space(self, space: VectorSpace, found: VectorSpace) -> Misuse:
+        """For a worker: only a command that reads a source may change the space."""
+        name, own = (name_of(provider=each.provider, model=each.model) for each in (found, space))
+        keep = f"give --embedder {name}" if name != own else "give --embedder-url of the endpoint that made them"
+        change = await read_command(self._store, "--embedder", own)
+        return Misuse(
+            f"the graph's vectors are of {name} ({found.dimension} numbers), "
+            f"this worker would make others of {own} ({space.dimension} numbers)",
+            hint=f"{keep}, or have all texts embedded again: {change}",
+        )
 
     async def _work(self, steps: Sequence[Step]) -> bool:
         """Whether everything came to rest; False where the job was stopped before."""

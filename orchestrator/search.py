@@ -93,7 +93,7 @@ async def search(
     """The texts that are nearest to what is asked, best first."""
     adopted = await _adopted_here(store)
     _check_labels(labels, (*TEXTS, *adopted))
-    space = _checked(await store.vector_space(), embedder)
+    space = await _checked(store, embedder)
     [answer] = await Texts(embedder).embed([text])
     if not isinstance(answer, Embedded):
         raise answer
@@ -270,18 +270,22 @@ def _check_labels(labels: Sequence[str], known: Sequence[str]) -> None:
             )
 
 
-def _checked(space: VectorSpace | None, embedder: Embedder) -> VectorSpace:
+async def _checked(store: Store, embedder: Embedder) -> VectorSpace:
     """The space of the graph's vectors, in which the embedder's must be too."""
+    # Only for a hint, and slow to import.
+    from orchestrator.read_command import read_command
+
+    space = await store.vector_space()
     if space is None:
         raise SearchMisuse(
-            "there are no vectors in this graph yet", hint="embed something first: graphmill ingest PATH"
+            "there are no vectors in this graph yet", hint=f"embed something first: {await read_command(store)}"
         )
     own = VectorSpace(provider=embedder.provider, model=embedder.model, dimension=embedder.dimension)
     if own != space:
         raise SearchMisuse(
             f"the vectors of this graph are of {_shown(space)} and cannot be compared with those of {_shown(own)}",
             hint=f"search with --embedder {_name(space)}, or embed the graph anew: "
-            f"graphmill ingest PATH --embedder {_name(own)}",
+            + await read_command(store, "--embedder", _name(own)),
         )
     return space
 

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import pickle
+import shlex
 import signal
 import sys
 import threading
@@ -139,13 +140,15 @@ async def _read(store: Store, out: IO[bytes]) -> None:
 
 
 async def _nothing_there(store: Store) -> NothingToCopy:
-    others = [f"{name} ({count:,} nodes)" for name, count in (await store.ask("projects")).rows]
+    projects = (await store.ask("projects")).rows
+    others = [f"{name} ({count:,} nodes)" for name, count in projects]
     if not others:
         return NothingToCopy(f"there is nothing in {store.url} to be copied", hint="ingest something into it first")
+    only = shlex.quote(projects[0][0]) if len(projects) == 1 else "NAME"
     return NothingToCopy(
         f"there is no project {store.project} in {store.url}; it has {', '.join(others[:_NAMED])}"
         + (f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""),
-        hint="say which one is to be copied: graphmill --project NAME copy FROM TO",
+        hint=f"say which one is to be copied: graphmill --project {only} copy {shlex.quote(store.url)} TO",
     )
 
 

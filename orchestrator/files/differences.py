@@ -4,6 +4,7 @@ A file of the same size and time of change is taken for the same, unless it is t
 """
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -17,26 +18,20 @@ from orchestrator.files.roots import TOP, Root, RootMissing, read_roots
 from orchestrator.files.scan import Known, Scanner, View, known_files, portions
 from orchestrator.leases import owner_name
 from orchestrator.lifecycle import Lifecycle
-from orchestrator.runs.sources import SourceLost
+from orchestrator.read_command import ingest_command
+from orchestrator.runs.sources import ALLOW, SourceLost
 from orchestrator.states import WORKING, State
 from orchestrator.tally import Tally
 from pipelines.files.identity import directory_uuid, file_uuid
 from pipelines.files.walk import Found
 
-EMPTIED = "emptied-root"
-_INGEST = "read them: graphmill ingest, or graphmill verify --repair and then graphmill worker --drain"
+EMPTIED, GONE = "emptied-root", "gone-root"
 _ABOUT = {
-    "unread-file": ("are in a folder of the project and not in the graph", _INGEST),
-    "changed-file": ("were changed since they were read", _INGEST),
-    "gone-file": ("are in the graph and no longer in their folder", _INGEST),
-    EMPTIED: (
-        "are roots of which most files are gone, or all",
-        "if their disk is not mounted, mount it; if the files are to be deleted: graphmill ingest PATH --allow-deletes",
-    ),
-    "gone-root": (
-        "are roots that are no longer where they were",
-        "if it moved: graphmill ingest NEW-PLACE --as NAME; to remove it: graphmill forget NAME",
-    ),
+    "unread-file": "are in a folder of the project and not in the graph",
+    "changed-file": "were changed since they were read",
+    "gone-file": "are in the graph and no longer in their folder",
+    EMPTIED: "are roots of which most files are gone, or all",
+    GONE: "are roots that are no longer where they were",
 }
 
 
@@ -46,13 +41,14 @@ class FileDifferences:
     def __init__(self, *, rehash: bool = False) -> None:
         self._rehash = rehash
         self._found: list[tuple[str, Example]] | None = None
+        self._roots: dict[str, Root] = {}
         self.notes: list[str] = []
 
     @property
     def checks(self) -> Sequence[Check]:
         return [
-            Check(name=name, about=about, hint=hint, find=partial(self._of_kind, name=name))
-            for name, (about, hint) in _ABOUT.items()
+            Check(name=name, about=about, hint=partial(self._advise, name), find=partial(self._of_kind, name=name))
+            for name, about in _ABOUT.items()
         ]
 
     @property
@@ -74,6 +70,15 @@ class FileDifferences:
         self._found = None
         return "compared with their folders: new and changed ones wait to be read, gone ones are removed"
 
+    async def _advise(self, check: str, _: Store, found: Sequence[Example]) -> str:
+        roots = list({root.name: root for each in found if (root := self._roots.get(each.uuid))}.values())
+        if check == EMPTIED:
+            command = ingest_command(roots, ALLOW)
+            return f"if their disk is not mounted, mount it; if the files are to be deleted: {command}"
+        if check == GONE:
+            return "; ".join(_moved(root.name, shlex.quote(root.name)) for root in roots)
+        return f"read them: {ingest_command(roots)}, or graphmill verify --repair and then graphmill worker --drain"
+
     async def _of_kind(self, store: Store, name: str) -> AsyncIterator[Example]:
         if self._found is None:
             self.notes.clear()
@@ -88,10 +93,13 @@ class FileDifferences:
                 self.notes.append(f"{root.name} is on {root.host} and cannot be compared from here")
                 continue
             try:
-                async for difference in self._of_root(store, root):
-                    yield difference
+                async for kind, example in self._of_root(store, root):
+                    self._roots[example.uuid] = root
+                    yield kind, example
             except RootMissing:
-                yield "gone-root", _root_example(store, root, f"{root.name} at {root.location}")
+                example = _root_example(store, root, f"{root.name} at {root.location}")
+                self._roots[example.uuid] = root
+                yield GONE, example
 
     async def _of_root(self, store: Store, root: Root) -> AsyncIterator[tuple[str, Example]]:
         known = await known_files(store, root)
@@ -118,6 +126,10 @@ class FileDifferences:
         if known.state == State.PENDING or known.state in WORKING:
             return False  # it will be read anyway
         return self._rehash or (known.size, known.modified) != (found.size, found.modified)
+
+
+def _moved(name: str, word: str) -> str:
+    return f"if {name} moved: graphmill ingest NEW-PLACE --as {word}; to remove it: graphmill forget {word}"
 
 
 def _root_example(store: Store, root: Root, found: str) -> Example:

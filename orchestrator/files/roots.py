@@ -7,6 +7,7 @@ name of its own.
 
 import json
 import os
+import shlex
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -99,7 +100,7 @@ class Root:
     def missing(self, why: str = "missing, moved or not mounted") -> RootMissing:
         return RootMissing(
             f"the folder {self.location} of {self.name} cannot be read: {why}",
-            hint=f"bring it back, or if it moved: graphmill ingest NEW-PLACE --as {self.name}",
+            hint=f"bring it back, or if it moved: graphmill ingest NEW-PLACE --as {shlex.quote(self.name)}",
         )
 
     def place_of(self, path: str) -> Path:
@@ -174,7 +175,7 @@ def _known(location: Path, source: Source, known: Mapping[str, Root]) -> Root | 
             if source.name not in (None, root.name):
                 raise Misuse(
                     f"{location} is in the project already, as {root.name}",
-                    hint=f"leave --as out, or forget it first: graphmill forget {root.name}",
+                    hint=f"leave --as out, or forget it first: graphmill forget {shlex.quote(root.name)}",
                 )
             return root
         # A part of a folder that is read anyway: its files must not get a second name.
@@ -183,13 +184,13 @@ def _known(location: Path, source: Source, known: Mapping[str, Root]) -> Root | 
                 raise Misuse(
                     f"{location} is a part of {root.location}, which is in the project as {root.name}:"
                     " its name and how it is read are those of the whole",
-                    hint=f"give them with the whole: graphmill ingest {root.location}",
+                    hint=f"give them with the whole: graphmill ingest {shlex.quote(str(root.location))}",
                 )
             return root
         if location in root.location.parents:
             raise Misuse(
                 f"{location} holds {root.location}, which is in the project as {root.name}: its files would be twice",
-                hint=f"forget the smaller one first: graphmill forget {root.name}",
+                hint=f"forget the smaller one first: graphmill forget {shlex.quote(root.name)}",
             )
     if source.name and source.name in known:
         return replace(known[source.name], location=location)  # it was moved, and a person says so
@@ -218,12 +219,12 @@ def _missing(location: Path, known: Mapping[str, Root]) -> GraphmillError:
             if root.is_foreign:
                 return RootMissing(
                     f"{root.location}, in the project as {root.name}, is on {root.host} and not on {this_host()}",
-                    hint=f"ingest it there; if it moved here: graphmill ingest NEW-PLACE --as {root.name}",
+                    hint=f"ingest it there; if it moved here: graphmill ingest NEW-PLACE --as {shlex.quote(root.name)}",
                 )
             return RootMissing(
                 f"{root.location} is gone; what the project has of it, as {root.name}, was left as it is",
-                hint=f"if it moved: graphmill ingest NEW-PLACE --as {root.name}; to remove it: "
-                f"graphmill forget {root.name}",
+                hint=f"if it moved: graphmill ingest NEW-PLACE --as {shlex.quote(root.name)}; to remove it: "
+                f"graphmill forget {shlex.quote(root.name)}",
             )
     return Misuse(f"there is no file or folder {location}", hint="check the path")
 

@@ -25,7 +25,7 @@ class LedgerDifferences:
             Check(
                 name="ledger",
                 about="stand elsewhere than the ledger says",
-                hint="the next job adds what is missing to the ledger, marked as reconciled; so does verify --repair",
+                hint="the next job adds them to the ledger, marked as reconciled; at once: graphmill verify --repair",
                 find=self._find,
             ),
             Check(

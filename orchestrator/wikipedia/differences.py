@@ -1,12 +1,14 @@
 """Wikis against the graph: which pages have another revision than the one that was read. Asks wikis and dumps."""
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from graph_stores.model import Ref
 from graph_stores.protocol import Store
 from orchestrator.checking import Check, Example, Mend
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.runs.sources import MassDeletion
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.refresh import changed_pages
 from orchestrator.wikipedia.wikis import read_wikis
@@ -17,6 +19,7 @@ class WikiDifferences:
         self._say = say
         self._changed: dict[Ref, tuple[str, str]] | None = None
         self._emptied: list[Example] = []
+        self._refused: dict[str, MassDeletion] = {}
 
     @property
     def checks(self) -> Sequence[Check]:
@@ -24,13 +27,13 @@ class WikiDifferences:
             Check(
                 name="changed-article",
                 about="have another revision in their wiki",
-                hint="read them: graphmill expand, or graphmill verify --wikis --repair, then graphmill worker --drain",
+                hint="read them: graphmill verify --wikis --repair, then graphmill worker --drain",
                 find=self._find,
             ),
             Check(
                 name="emptied-wiki",
                 about="are wikis that lack most of the articles that were read from them",
-                hint="if the articles are to be deleted: graphmill expand TITLE --allow-deletes",
+                hint=self._how_to_delete,
                 find=self._find_emptied,
             ),
         ]
@@ -54,9 +57,14 @@ class WikiDifferences:
         for each in self._emptied:
             yield each
 
+    async def _how_to_delete(self, _: Store, found: Sequence[Example]) -> str:
+        commands = [shlex.join(["graphmill", *self._refused[each.uuid].command]) for each in found]
+        return f"if the articles are to be deleted: {'; '.join(commands)}"
+
     async def _compared(self, store: Store) -> dict[Ref, tuple[str, str]]:
         if self._changed is None:
             self._emptied.clear()
+            self._refused.clear()
             self._changed = await self._differences(store)
         return self._changed
 
@@ -72,6 +80,7 @@ class WikiDifferences:
             if refusal := found.refusal(wiki):
                 kept = found.gone
                 ref = wiki.ref(store.project)
+                self._refused[ref.uuid] = refusal
                 self._emptied.append(Example(label=ref.label, uuid=ref.uuid, found=refusal.message))
             changed |= {ref: (wiki.name, digest) for ref, digest in found.pages.items() if ref not in kept}
         return changed

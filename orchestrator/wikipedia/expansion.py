@@ -126,7 +126,8 @@ class Expansion:
         try:
             await self._read(reading)
         except DumpUnreadable as error:
-            raise dump_lost(_name_of(reading.run), error) from error
+            crawl = crawl_of(reading.run.options["crawl"])
+            raise dump_lost(_name_of(reading.run), error, [crawl]) from error
 
     async def _read(self, reading: Reading) -> None:
         if reading.partition.kind is PartitionKind.RANGE:

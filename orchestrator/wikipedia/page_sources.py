@@ -5,8 +5,9 @@ may have the dump, they are left to that worker.
 """
 
 import asyncio
+import shlex
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from socket import gethostname
 
@@ -15,7 +16,7 @@ from graph_stores.protocol import Store
 from orchestrator.runs.sources import SourceLost
 from orchestrator.runs.steps import CannotGoOn
 from orchestrator.wikipedia.outages import OUTAGE_PAUSE
-from orchestrator.wikipedia.wikis import PageSource, read_wikis
+from orchestrator.wikipedia.wikis import Crawl, PageSource, read_wikis
 from orchestrator.worker import Pause
 from orchestrator.workers import read_workers
 from pipelines.wikipedia.asking import ContactMissing
@@ -95,7 +96,7 @@ class PageSources:
         except (DumpMissing, DumpUnreadable) as error:
             if await self._may_be_elsewhere():
                 raise Pause(f"{error.message} on {gethostname()}", seconds=OUTAGE_PAUSE) from error
-            self.lost[wiki] = dump_lost(wiki, error)
+            self.lost[wiki] = dump_lost(wiki, error, known.crawls)
             raise self.lost[wiki] from error
         except WikiUnavailable as error:
             raise Pause(error.message, seconds=error.retry_after or OUTAGE_PAUSE) from error
@@ -105,8 +106,9 @@ class PageSources:
         return any(each.host != gethostname() for each in workers)
 
 
-def dump_lost(wiki: str, error: GraphmillError) -> DumpLost:
+def dump_lost(wiki: str, error: GraphmillError, crawls: Sequence[Crawl]) -> DumpLost:
+    asked = next(iter(crawls), Crawl()).words
     return DumpLost(
         f"the dump of {wiki} cannot be read: {error.message}",
-        hint="bring it back, or if it moved: graphmill expand TITLE --dump NEW-PLACE",
+        hint=f"bring it back, or if it moved: graphmill {shlex.join(asked)} --dump NEW-PLACE",
     )

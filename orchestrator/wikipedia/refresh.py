@@ -11,7 +11,7 @@ from orchestrator.runs.sources import MassDeletion, is_mass_deletion, listed
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.parse import hash_of, is_hash_of_page
 from orchestrator.wikipedia.titles import is_stub
-from orchestrator.wikipedia.wikis import SourceKind, Wiki, crawl_of
+from orchestrator.wikipedia.wikis import Wiki, crawl_of
 from pipelines.wikipedia.model import Absent, Pages, Redirect
 
 _PAGE = 500
@@ -38,21 +38,8 @@ class Changes:
         return MassDeletion(
             f"{len(self.gone):,} of the {self.articles:,} articles of {wiki.name} are missing from "
             f"{', '.join(wiki.source.location)} ({listed(sorted(self.gone.values()))}); nothing was deleted",
-            command=_command(wiki, options or {}),
+            command=wiki.command(crawl_of(options["crawl"]) if options and "crawl" in options else None),
         )
-
-
-def _command(wiki: Wiki, options: Mapping[str, Any]) -> list[str]:
-    """The command that asked for the run, as far as the graph knows it."""
-    option = "--dump" if wiki.source.kind is SourceKind.DUMP else "--api-url"
-    source = [word for each in wiki.source.location for word in (option, each)]
-    if "crawl" not in options:
-        return ["expand", "TITLE", *source]
-    crawl = crawl_of(options["crawl"])
-    budget = ["--max-articles", str(crawl.budget)] if crawl.budget is not None else []
-    if crawl.whole:
-        return ["expand", "--all", *budget, *source]
-    return ["expand", *crawl.seeds, "--depth", str(crawl.depth), *budget, *source]
 
 
 async def changed_pages(lifecycle: Lifecycle, pages: Pages, tally: Tally, *, is_another_source: bool) -> Changes:

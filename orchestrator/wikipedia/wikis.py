@@ -47,6 +47,14 @@ class Crawl:
             return False
         return self.budget is None or (other.budget is not None and self.budget >= other.budget)
 
+    @property
+    def words(self) -> list[str]:
+        """How it is asked for on the command line."""
+        budget = ["--max-articles", str(self.budget)] if self.budget is not None else []
+        if self.whole:
+            return ["expand", "--all", *budget]
+        return ["expand", *(self.seeds or ["TITLE"]), "--depth", str(self.depth), *budget]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSource:
@@ -75,8 +83,18 @@ class PageSource:
     @property
     def option(self) -> str:
         """How it is named on the command line."""
+        return shlex.join(self._words)
+
+    @property
+    def words(self) -> list[str]:
+        """How it is named on the command line, with all that a wiki wants to be told."""
+        contact = ["--contact", self.contact] if self.contact and self.kind is SourceKind.API else []
+        return [*self._words, *contact]
+
+    @property
+    def _words(self) -> list[str]:
         flag = "--dump" if self.kind is SourceKind.DUMP else "--api-url"
-        return " ".join(f"{flag} {shlex.quote(place)}" for place in self.location)
+        return [word for place in self.location for word in (flag, place)]
 
     def check(self) -> None:
         """Refuse what can be seen to be wrong before anything is opened."""
@@ -159,6 +177,11 @@ class Wiki:
         if any(each.covers(crawl) for each in self.crawls):
             return self
         return replace(self, crawls=(*(each for each in self.crawls if not crawl.covers(each)), crawl))
+
+    def command(self, crawl: Crawl | None = None) -> list[str]:
+        """What asks for the crawl; without one, for that with the fewest titles of those that were asked for."""
+        crawls = [crawl] if crawl else sorted(self.crawls, key=lambda each: len(each.seeds))
+        return [*next(iter(crawls), Crawl()).words, *self.source.words]
 
     def article(self, project: str, title: str) -> Ref:
         return Ref(label="Article", uuid=article_uuid(project, self.name, title))

@@ -46,6 +46,32 @@ def test_a_problem_is_told_to_people_and_scripts_until_it_is_mended_as_the_hint_
     assert mill.standing().states == {State.READY: total}
 
 
+def test_hints_name_what_the_graph_knows(mill: Mill) -> None:
+    """All but the new place of a folder that moved, which nobody knows."""
+
+    def hints() -> dict[str, str]:
+        return {each["check"]: each["hint"] for each in mill.cli("verify", "--json").json["problems"]}
+
+    root = mill.root.rename(mill.root.with_name("my corpus"))
+    write_corpus(root, pages=2, modules=0)
+    mill.start("ingest", str(root)).end()
+    ingest = f"graphmill ingest '{root}'"
+    first = min(root.rglob("*.md"))
+    first.write_text(first.read_text(encoding="utf-8") + "\nAnd one line more.\n", encoding="utf-8")
+    (root / "new.md").write_text("# New\n")
+    read = f"read them: {ingest}, or graphmill verify --repair and then graphmill worker --drain"
+    assert hints() == {"changed-file": read, "unread-file": read}
+    mill.start("ingest", str(root)).end()
+    mill.change("MATCH (r:IngestionRun) WHERE r.projectId = $project SET r._state = 'error', r.outcome = 'failed'")
+    assert hints()["early-watermark"] == f"graphmill verify --repair, then {ingest}"
+    assert mill.cli("verify", "--repair").code == 0
+    other = mill.start("worker", "--drain", "--embedder", "openai:another").end(2)
+    assert other.err.endswith(f"have all texts embedded again: {ingest} --embedder openai:another\n")
+    root.rename(root.with_name("away"))
+    moved = "graphmill ingest NEW-PLACE --as 'my corpus'"
+    assert hints() == {"gone-root": f"if my corpus moved: {moved}; to remove it: graphmill forget 'my corpus'"}
+
+
 def test_what_was_changed_on_disk_is_told_and_a_job_that_runs_keeps_the_graph_from_being_mended(mill: Mill) -> None:
     write_corpus(mill.root, pages=2, modules=0)
     mill.ingest().end()

@@ -329,6 +329,7 @@ async def test_a_repair_deletes_no_more_than_a_run_may(mill: Mill, store: Store,
     verdict = await examine(store, Wanted(repair=True))
     assert [(each.check, each.count) for each in verdict.problems] == [("emptied-root", 1)]
     assert "25 of the 31 files of notes are gone" in verdict.problems[0].examples[0].found
+    assert verdict.problems[0].hint.endswith(f": graphmill ingest {notes.place} --allow-deletes")
     assert [(each.check, each.count) for each in verdict.repaired or ()] == [("unread-file", 1)]
     assert len((await picture(store)).of("File")) == 31
     for path in notes.paths:

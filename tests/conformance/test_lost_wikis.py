@@ -164,6 +164,8 @@ async def test_a_repair_deletes_no_more_articles_than_a_run_may(crawler: Crawler
     crawler.publish(wiki)
     verdict = await examine(store, Wanted(wikis=True, repair=True))
     assert [(each.check, each.count) for each in verdict.problems] == [("emptied-wiki", 1)]
+    command = f"graphmill expand 'Page 00' --depth 1 --dump {crawler.dump} --allow-deletes"
+    assert verdict.problems[0].hint == f"if the articles are to be deleted: {command}"
     assert verdict.repaired == []
     assert differences(await crawler.picture(), before) == []
 
