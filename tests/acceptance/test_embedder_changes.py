@@ -2,8 +2,12 @@
 
 import shutil
 
+import pytest
+
 from .conftest import ROOT, Cli
+from .corpus import write_corpus
 from .embedding_server import EmbeddingServer
+from .jobs import Mill
 
 LENGTHS = "MATCH (n:MarkdownSection:TextSection:Scope) RETURN DISTINCT size(n.embedding) AS length"
 
@@ -29,3 +33,60 @@ def test_another_embedder_after_an_edit_leaves_a_graph_that_works(cli: Cli) -> N
     done("ingest", "mill", "--embedder", "wordllama")
     assert done("query", LENGTHS, "--csv").split() == ["length", "256"]
     assert "no problem" in done("verify")
+
+
+ON_BOTH = pytest.mark.parametrize("mill_on", ["kuzu", pytest.param("neo4j", marks=pytest.mark.neo4j)], indirect=True)
+EMBEDDED = "MATCH (n:{label}) WHERE n.projectId = $project RETURN n._state, size(n.embedding), count(*)"
+
+
+def embedded(mill: Mill) -> set[tuple[str, int | None]]:
+    """In which states the texts are, and how long their vectors."""
+    labels = ("MarkdownSection", "Scope")
+    return {(state, length) for label in labels for state, length, _ in mill.ask(EMBEDDED.format(label=label))}
+
+
+@ON_BOTH
+def test_the_same_model_with_vectors_of_another_length_makes_all_of_them_anew(mill_on: Mill) -> None:
+    """A job that knows the model's name asks the endpoint only once there is a text for it."""
+    mill, server = mill_on, mill_on.embedder
+    write_corpus(mill.root, pages=6, modules=2)
+    texts = mill.ingest("--json").end().json["embedded"]
+    assert embedded(mill) == {("ready", 8)}
+    server.dimension = 16
+    assert mill.ingest("--json").end().json["embedded"] == 0
+    assert embedded(mill) == {("ready", 8)}
+    (mill.root / "new.md").write_text("# New\n\nnew text\n")
+    assert mill.ingest("--json").end().json["embedded"] == texts + 1
+    assert embedded(mill) == {("ready", 16)}
+    server.dimension = 8
+    (mill.root / "new.md").write_text("# New\n\nanother text\n")
+    server.forget()
+    assert mill.ingest("--json").end().json["embedded"] == texts + 1
+    assert embedded(mill) == {("ready", 8)}
+    assert len(server.texts) == 2, "what the cache knows of the length is asked for once"
+    assert mill.wrong() == []
+
+
+@ON_BOTH
+def test_a_worker_refuses_the_same_model_with_vectors_of_another_length(mill_on: Mill) -> None:
+    mill, server = mill_on, mill_on.embedder
+    write_corpus(mill.root, pages=6, modules=2)
+    mill.ingest().end()
+    server.refuses = ("new text",)
+    (mill.root / "new.md").write_text("# New\n\nnew text\n")
+    mill.ingest().end(None)
+    assert embedded(mill) == {("ready", 8), ("error", None)}
+    server.refuses, server.dimension = (), 16
+    mill.start("retry").end()
+    refused = mill.start("worker", "--drain").end(2)
+    error, hint = refused.err.splitlines()
+    assert "of openai:paced (8 numbers), this worker would make others of openai:paced (16 numbers)" in error
+    assert hint == (
+        "hint: give --embedder-url of the endpoint that made them, "
+        f"or have all texts embedded again: graphmill ingest {mill.root} --embedder openai:paced"
+    )
+    assert embedded(mill) == {("ready", 8), ("linked", None)}
+    server.dimension = 8
+    mill.start("worker", "--drain").end()
+    assert embedded(mill) == {("ready", 8)}
+    assert mill.wrong() == []
