@@ -60,7 +60,8 @@ DEFAULT_LOG_LIMIT = 32 << 20
 _READERS = 4
 # Opening, closing and migrating read or copy the whole file.
 _LONG = 3600.0
-# How long a command may wait for its graph before it says what for.
+# When a command says why it waits for its graph: the log is long, and replaying it takes longer than this.
+_LONG_LOG = 8 << 20
 _UNEXPLAINED = 1.0
 
 
@@ -132,14 +133,14 @@ class EmbeddedStore:
         return store
 
     def _explain_delay(self) -> None:
-        """Nobody should think that a command hangs, and end it: the next one would begin with the same work."""
+        """A user who takes a long replay for a hang would end it, and the next command would start it again."""
         size = self._engine.guard.log_size()
-        if self._ownership.deaths and size:
+        if self._ownership.deaths and size >= _LONG_LOG:
             log.warning(
                 "the last job on %s was killed: replaying its log (%.0f MB) and moving it into the graph. "
                 "This happens once.",
                 self._engine.path,
-                max(1.0, size / 1e6),
+                size / 1e6,
             )
 
     async def answer_guests(self, *, give_way: Callable[[], None] | None = None) -> None:
