@@ -1,7 +1,8 @@
 """The process that reads the graph to be copied: `python -m orchestrator.copying.origin`.
 
 One of its own, because two embedded engines cannot live in one process; and so that one reads while the other writes.
-It is told on its standard input what to read, answers on its standard output, and ends when either is closed.
+It is told on its standard input what to read, answers on its standard output, and ends when either is closed. It
+always closes the graph first: one that was not closed is taken for damaged by whoever opens it next.
 """
 
 import asyncio
@@ -12,6 +13,9 @@ import shlex
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from struct import Struct
@@ -30,6 +34,8 @@ LENGTH = Struct(">Q")
 DEADLINE = 600.0
 # A reader whose parent was killed may still be letting go of the graph.
 _PATIENCE, _LOOK = 10.0, 0.05
+# How long it may take to close the graph once the parent has closed the pipe; less than a next copy waits for it.
+_CLOSING = 8.0
 _NAMED = 10
 
 
@@ -77,28 +83,44 @@ def main() -> None:
     line = os.dup(1)
     os.dup2(2, 1)  # whatever a library prints is no answer
     request = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     try:
         with os.fdopen(line, "wb") as out:
             asyncio.run(_serve(request, out))
-    except BrokenPipeError:
-        os._exit(1)
-
-
-def _end_with_the_parent() -> None:
-    sys.stdin.read()
-    os._exit(1)  # nothing is written here, so nothing is to be tidied up
+    except (BrokenPipeError, asyncio.CancelledError):  # the parent has closed the pipe, or was killed
+        sys.exit(1)
 
 
 async def _serve(request: dict[str, Any], out: IO[bytes]) -> None:
+    loop, serving = asyncio.get_running_loop(), asyncio.current_task()
+    assert serving
+    stop = (lambda: loop.call_soon_threadsafe(serving.cancel),)
+    threading.Thread(target=_watch_parent, args=stop, daemon=True).start()
     try:
         store = await _opened(request)
         try:
             await _read(store, out)
         finally:
-            await store.close()
+            await _close(store)
     except GraphmillError as error:
         _send(out, Kind.FAILED, Failing(kind=type(error).__name__, message=error.message, hint=error.hint))
+
+
+def _watch_parent(stop: Callable[[], object]) -> None:
+    """Stop reading when the parent closes the pipe; exit hard if the graph cannot be closed in time."""
+    while os.read(0, 1024):  # not sys.stdin: a thread that waits in it keeps the interpreter from ending well
+        pass
+    with suppress(RuntimeError):  # the loop has ended already
+        stop()
+    time.sleep(_CLOSING)
+    os._exit(1)
+
+
+async def _close(store: Store) -> None:
+    """To the end, also if the parent closes the pipe meanwhile."""
+    try:
+        await store.close()
+    except asyncio.CancelledError:
+        await store.close()
 
 
 async def _opened(request: dict[str, Any]) -> Store:

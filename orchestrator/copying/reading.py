@@ -67,8 +67,10 @@ async def reading(origin: Origin, *, again: bool) -> AsyncIterator[Source]:
         _, beginning = await anext(messages)
         yield Source(origin=origin, beginning=beginning, messages=messages)
     finally:
-        # It closes what it has opened, unless it still reads: then there is nothing to be closed well.
         process.stdin.close()
+        # It may be waiting for room in the pipe, and could not close the graph.
+        while await process.stdout.read(_AHEAD):
+            pass
         await process.wait()
 
 

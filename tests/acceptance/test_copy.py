@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -30,6 +31,17 @@ async def main():
     pickle.dump(await picture(store), open(sys.argv[2], "wb"))
     await store.close()
 asyncio.run(main())
+"""
+
+STUCK = """
+import asyncio
+from graph_stores.kuzu.store import EmbeddedStore
+from orchestrator.copying import origin
+async def never(self):
+    await asyncio.Event().wait()
+EmbeddedStore.close = never
+origin._CLOSING = 0.1
+origin.main()
 """
 
 
@@ -130,6 +142,12 @@ def _size(path: Path) -> int:
     return sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*") if each.is_file())
 
 
+def _left_open(graph: Path) -> list[str]:
+    """What an owner that did not close the graph leaves beside it."""
+    lock, socket = (graph.with_name(f"{graph.name}.{name}") for name in ("lock", "sock"))
+    return [*([lock.read_text()] if lock.read_text() else []), *([socket.name] if socket.exists() else [])]
+
+
 def _kills(cli: Cli, count: int) -> Iterator[float]:
     """Shares of what an undisturbed copy writes: at each of them one is killed."""
     for number in range(count):
@@ -156,6 +174,30 @@ def test_kill_9_anywhere_and_the_same_command_goes_on_to_the_same_graph(cli: Cli
     assert killed >= kills - 2
     assert (ended["nodes"], ended["edges"]) == (undisturbed["nodes"], undisturbed["edges"])
     assert picture_of(f"kuzu:{target}") == before
+
+
+def test_a_copy_that_is_killed_closes_its_source(cli: Cli) -> None:
+    grown(cli, nodes=500)
+    source, target = cli.folder / "graph.kuzu", cli.folder / "copy.kuzu"
+    process = cli.start("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu")
+    eventually(lambda: target.exists() or process.poll() is not None, "the copy begins")
+    process.kill()
+    process.communicate(timeout=DEADLINE)
+    eventually(lambda: not _left_open(source), "the process that reads the source closes it")
+
+
+def test_a_reader_that_cannot_close_its_graph_ends_all_the_same(cli: Cli) -> None:
+    grown(cli)
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK],
+        cwd=cli.folder,
+        env=cli.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    asked = {"url": "kuzu:./graph.kuzu", "project": PROJECT, "login": None, "again": False}
+    process.communicate(json.dumps(asked).encode() + b"\n", timeout=DEADLINE)
+    assert process.returncode == 1
 
 
 def test_a_signal_ends_a_copy_well_and_the_same_command_goes_on(cli: Cli) -> None:

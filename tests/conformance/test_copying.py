@@ -188,6 +188,27 @@ async def test_a_target_that_holds_something_is_refused_unless_it_is_to_be_merge
     assert report.begun.written_nodes == 4
 
 
+def left_open(place: Place) -> list[str]:
+    """What an owner that did not close the graph leaves beside it."""
+    path = Path(place.url.partition(":")[2])
+    lock, socket = (path.with_name(f"{path.name}.{name}") for name in ("lock", "sock"))
+    return [*([lock.read_text()] if lock.read_text() else []), *([socket.name] if socket.exists() else [])]
+
+
+@HERE
+async def test_a_copy_that_is_refused_closes_its_source(store: Store, beside: Place) -> None:
+    """Also while the process that reads it waits until somebody takes what it has read."""
+    source = await opened(beside)
+    await write(source, nodes=[file(f"f{number}", path="a long path" * 20_000) for number in range(20)])
+    await write(store, nodes=[file("a")])
+    with pytest.raises(TargetNotEmpty):
+        await copied(beside, store)
+    assert left_open(beside) == []
+    async with reading(origin(beside), again=False):
+        pass
+    assert left_open(beside) == []
+
+
 @HERE
 async def test_vectors_of_two_models_are_not_merged(store: Store, beside: Place) -> None:
     await store.use_vector_space(replace(SPACE, model="consonants"))
