@@ -360,6 +360,8 @@ class Brought:
     """Properties and their types by type of relationship, source and target."""
     untyped: Sequence[str] = ()
     lost: Sequence[str] = ()
+    left: Mapping[str, int] = field(default_factory=dict)
+    """How many nodes are not copied, by label: they are in no project, or have no state in this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,10 @@ from graph_stores.errors import GraphmillError, PermanentStoreError
 from graph_stores.kuzu.columns import Tables
 from graph_stores.kuzu.engine import Engine
 from graph_stores.kuzu.session import DIALECT
-from graph_stores.model import Brought
+from graph_stores.model import Brought, Value
 
 _VECTOR = "embedding"
+_META = "GraphmillMeta"
 _LENGTH = re.compile(r"\[\d+\]")
 _PLAIN = {
     **dict.fromkeys(("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "SERIAL"), "INT64"),
@@ -44,6 +45,7 @@ def brought(engine: Engine, project: str) -> Brought:
         edges=edges,
         untyped=found.untyped,
         lost=found.lost,
+        left=found.left_behind(),
     )
 
 
@@ -77,8 +79,22 @@ class _Found:
             self.lost.append(f"{kind} goes more than once from one {source} to the same {target}")
         return types
 
+    def left_behind(self) -> dict[str, int]:
+        counts = {label: self._left(label) for label in sorted(self._engine.tables.nodes) if label != _META}
+        return {label: count for label, count in counts.items() if count}
+
+    def _left(self, label: str) -> int:
+        tables = self._engine.tables
+        if tables.nodes[label].get("projectId") != "STRING":
+            return self._ask(cypher.render(DIALECT, "count_rows", label=label), {})
+        asked = {"project": self._project, "hasStates": label in tables.labels}
+        return self._ask(cypher.render(DIALECT, "left_behind", label=label), asked)
+
     def _count(self, question: str, **names: str) -> int:
-        rows = self._engine.answer(cypher.render(DIALECT, question, **names), {"project": self._project})
+        return self._ask(cypher.render(DIALECT, question, **names), {"project": self._project})
+
+    def _ask(self, text: str, parameters: Mapping[str, Value]) -> int:
+        rows = self._engine.answer(text, parameters)
         return int(rows[0][0]) if rows else 0
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 import cypher
 from graph_stores.model import Brought, Value
@@ -47,7 +48,13 @@ class Adopting:
                         columns.setdefault(name, set()).add(_plain(kind))
             for edge, count in await self._rows("brought_twice", label):
                 found.lost.add(f"{edge} goes more than once from one {label} to the same node ({count:,} times)")
-        return found.brought(labels=sorted(self._schema.shape.adopted))
+        brought = found.brought(labels=sorted(self._schema.shape.adopted))
+        return replace(brought, left=await self._left_behind())
+
+    async def _left_behind(self) -> dict[str, int]:
+        asked: dict[str, Value] = {"project": self._project, "labels": sorted(self._schema.shape.labels)}
+        _, rows = await self._connection.answer(cypher.load(DIALECT, "left_behind"), asked)
+        return {row["label"]: row["count"] for row in rows}
 
     async def adopt(self, wanted: Brought) -> None:
         shape = self._schema.shape

@@ -7,7 +7,7 @@ else's. Whatever is there already is compared and only what differs is written: 
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -64,6 +64,8 @@ class Copied:
     space: VectorSpace | None
     begun: Begun
     in_hand: int
+    left: Mapping[str, int]
+    """How many nodes were not copied, by label: they are in no project, or have no state in this one."""
     seconds: float
 
     @property
@@ -84,6 +86,7 @@ class Copied:
             "edges": {name: each.document() for name, each in sorted(self.checksums.edges.items())},
             "written": {"nodes": self.begun.written_nodes, "edges": self.begun.written_edges},
             "returned": self.in_hand,
+            "left": dict(self.left),
             "vectors": {"provider": space.provider, "model": space.model, "dimension": space.dimension}
             if space
             else None,
@@ -145,6 +148,7 @@ class Copy:
             space=space,
             begun=self.begun,
             in_hand=ending.in_hand,
+            left=self.source.beginning.brought.left,
             seconds=seconds,
         )
 

@@ -90,9 +90,9 @@ def test_a_graph_moves_to_the_successor_of_its_engine_and_back(cli: Cli) -> None
     before = grown(cli)
     there = done(cli("copy", "kuzu:./graph.kuzu", "ladybug:./graph.lbug", "--json")).json
     assert set(there) == {
-        "from", "to", "projectId", "nodes", "edges", "written", "returned", "vectors", "seconds",
+        "from", "to", "projectId", "nodes", "edges", "written", "returned", "left", "vectors", "seconds",
     }  # fmt: skip
-    assert there["nodes"]["File"]["count"] == 5
+    assert (there["nodes"]["File"]["count"], there["left"]) == (5, {})
     assert there["vectors"] == {"provider": SPACE.provider, "model": SPACE.model, "dimension": SPACE.dimension}
     cli.python(EXPORT, "ladybug:./graph.lbug", "picture")
     assert pickle.loads((cli.folder / "picture").read_bytes()) == before
@@ -119,7 +119,10 @@ def test_what_cannot_be_copied_is_told_and_changes_nothing(filled: Cli) -> None:
     before = picture_of(f"kuzu:{cli.folder / 'other.kuzu'}")
     cli.refused("copy", "kuzu:./graph.kuzu", "kuzu:./other.kuzu", code="target_not_empty", exit_code=2)
     assert picture_of(f"kuzu:{cli.folder / 'other.kuzu'}") == before
+    for text in ("CREATE NODE TABLE Tag(id INT64 PRIMARY KEY)", "UNWIND range(1, 1200) AS id CREATE (:Tag {id: id})"):
+        done(cli("query", "--write", text))
     told = done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu"))
+    assert "not copied, as they have no state in project default: Tag (1,200)" in told.out.splitlines()
     assert "2 nodes had been in somebody's hands: in the copy they wait" in told.out
     assert json.loads(cli("status", "--store", "kuzu:./copy.kuzu", "--json").out)["in_flight"] == 0
 

@@ -256,6 +256,34 @@ async def test_a_copy_has_all_of_it_can_be_searched_and_worked_on_and_verifies(
     await target.close()
 
 
+async def test_a_copy_says_what_it_leaves_behind_and_nothing_of_other_projects(
+    invoices: Invoices, target: Place
+) -> None:
+    await invoices.apply()
+    async with invoices.store() as store:
+        for text in () if invoices.credentials else ("CREATE NODE TABLE Tag(id STRING PRIMARY KEY, projectId STRING)",):
+            await store.query(text, {}, write=True)
+        for uuid, project in (("none", None), ("ours", invoices.project), ("theirs", f"{invoices.project} beside")):
+            await store.query("CREATE (:Tag {id: $id, projectId: $of})", {"id": uuid, "of": project}, write=True)
+            labelled = "CREATE (:File {uuid: $id, projectId: $of, _state: 'ready', _depth: 0})"
+            if uuid != "ours":
+                await store.query(labelled, {"id": f"{invoices.project} {uuid}", "of": project}, write=True)
+    copy = await target.open(create=True)
+    await copy.migrate()
+    origin = Origin(url=invoices.url, project=invoices.project, credentials=invoices.credentials)
+    try:
+        report = await copied(origin, copy)
+        # A server is shared with other tests.
+        left = {label: report.left.get(label) for label in ("Customer", "File", "Invoice", "Tag")}
+        assert left == {"Customer": 1, "File": 1, "Invoice": None, "Tag": 2}
+        assert report.document()["left"] == report.left
+        assert not any(label.startswith("Graphmill") for label in report.left)
+    finally:
+        await target.close()
+        if invoices.credentials:
+            invoices.run("MATCH (n) WHERE n:Tag OR n.uuid STARTS WITH $project + ' ' DETACH DELETE n")
+
+
 @HERE
 async def test_a_column_that_no_other_engine_has_is_refused_by_name(invoices: Invoices, tmp_path: Path) -> None:
     """Only where it holds something."""
