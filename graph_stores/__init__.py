@@ -9,6 +9,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from graph_stores.errors import (
+    MigrationUnfinished,
     Misuse,
     SchemaDamaged,
     SchemaMissing,
@@ -118,6 +119,13 @@ def check_schema(status: SchemaStatus, url: str) -> None:
     """Refuse to work on a graph whose schema this version does not know to be right."""
     graphmill = f"graphmill --store {shlex.quote(url)}"
     init = f"{graphmill} init"
+    if status.unfinished and not status.is_current:
+        project = status.unfinished.project
+        migrate = f"{graphmill}{'' if project is None else f' --project {shlex.quote(project)}'} migrate"
+        raise MigrationUnfinished(
+            f"a migration of {url} was begun and is not finished",
+            hint=f"go on with it: {migrate} apply; or go back: {migrate} rollback",
+        )
     if status.found is None:
         raise SchemaMissing(
             f"{url} is not yet a graphmill graph: it has no schema",

@@ -133,6 +133,12 @@ class SchemaMissing(PermanentStoreError):
     code = "schema_missing"
 
 
+class MigrationUnfinished(PermanentStoreError):
+    """The schema is not whole because a migration of an older graph was begun and not finished."""
+
+    code = "migration_unfinished"
+
+
 class SchemaOlder(PermanentStoreError):
     code = "schema_older"
 

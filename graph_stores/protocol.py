@@ -40,6 +40,13 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnfinishedMigration:
+    """A migration of an older graph that was begun and not finished: of one project, or of all."""
+
+    project: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaStatus:
     """`found` is None for a graph that graphmill never touched; `missing` names what a repair would create."""
 
@@ -48,6 +55,11 @@ class SchemaStatus:
     missing: Sequence[str] = ()
     backup: str | None = None
     """Where `migrate` put a copy of what it changed."""
+    unfinished: UnfinishedMigration | None = None
+
+    @property
+    def is_current(self) -> bool:
+        return self.found == self.newest and not self.missing
 
 
 class Listener(Protocol):

@@ -15,7 +15,7 @@ from cypher import Migration
 from graph_stores.errors import GraphmillError, SchemaNewer, UnknownLabel
 from graph_stores.model import Value
 from graph_stores.neo4j.connection import DIALECT, Connection, fetch
-from graph_stores.protocol import SchemaStatus
+from graph_stores.protocol import SchemaStatus, UnfinishedMigration
 
 _ONLINE, _FAILED = "ONLINE", "FAILED"
 # The server's answer when another process created the same thing at the same moment.
@@ -35,6 +35,7 @@ class Shape:
     edge_types: frozenset[str]
     online: frozenset[str]
     failed: frozenset[str]
+    unfinished: UnfinishedMigration | None = None
     adopted: frozenset[str] = frozenset()
     """Those of the labels that are not graphmill's own: a migration found nodes with a state under them."""
 
@@ -52,7 +53,8 @@ class Shape:
         migrations = cypher.migrations(DIALECT)
         wanted = [*_created(migrations), *(name for label in sorted(self.adopted) for name in names_of_adopted(label))]
         missing = [] if self.version is None else [name for name in wanted if name not in self.online]
-        return SchemaStatus(found=self.version, newest=migrations[-1].number, missing=tuple(missing))
+        newest = migrations[-1].number
+        return SchemaStatus(found=self.version, newest=newest, missing=tuple(missing), unfinished=self.unfinished)
 
 
 class Schema:
@@ -126,12 +128,14 @@ async def _shape(transaction: AsyncManagedTransaction) -> Shape:
     indexes = await fetch(transaction, cypher.load(DIALECT, "schema_indexes"))
     types = await fetch(transaction, cypher.load(DIALECT, "edge_types"))
     adopted = frozenset(row["label"] for row in await fetch(transaction, cypher.load(DIALECT, "labels_known")))
+    unfinished = await fetch(transaction, cypher.load(DIALECT, "migration_open"))
     ours = frozenset(_created(cypher.migrations(DIALECT)))
     labels = [row["labelsOrTypes"][0] for row in constraints if row["name"] in ours and row["properties"] == ["uuid"]]
     return Shape(
         version=versions[0]["version"] if versions else None,
         labels=frozenset(labels) | adopted,
         adopted=adopted,
+        unfinished=UnfinishedMigration(project=unfinished[0]["project"]) if unfinished else None,
         edge_types=frozenset(row["type"] for row in types),
         online=frozenset(row["name"] for row in indexes if row["state"] == _ONLINE),
         failed=frozenset(row["name"] for row in indexes if row["state"] == _FAILED and not row["owningConstraint"]),

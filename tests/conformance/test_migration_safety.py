@@ -12,8 +12,10 @@ import pytest
 from neo4j_server import Neo4jServer
 
 from graph_stores import Credentials, open_store
+from graph_stores.errors import MigrationUnfinished
 from graph_stores.legacy import MigrationRefused
 from graph_stores.protocol import Store
+from orchestrator.cli.running import make_schema
 from orchestrator.migration.survey import Model
 from orchestrator.verifying import Wanted, examine
 from pipelines.embedding.texts import text_hash
@@ -174,6 +176,7 @@ async def test_a_migration_that_was_killed_half_way_is_told_by_verify_and_left_a
                 patched.setattr(migration, "_graph", _Failing(migration._graph, calls=3))
                 with pytest.raises(ConnectionError):
                     await getattr(migration, verb)()
+            await refused(old, "")
             async with opened(old, create=True) as store:
                 await store.migrate()  # graphmill init
                 half = old.picture()
@@ -190,6 +193,18 @@ async def test_a_migration_that_was_killed_half_way_is_told_by_verify_and_left_a
             if verb == "apply":
                 await check(old)
     assert (old.picture(), old.schema()) == before
+
+
+async def refused(old: OldGraph, options: str) -> None:
+    """As a command that asks, and as a job, which would make a schema in an empty database."""
+    graphmill = f"graphmill --store {old.server.uri}{options} migrate"
+    with pytest.raises(MigrationUnfinished, match="was begun and is not finished") as told:
+        async with opened(old):
+            pass
+    assert told.value.hint == f"go on with it: {graphmill} apply; or go back: {graphmill} rollback"
+    async with opened(old, create=True) as store:
+        with pytest.raises(MigrationUnfinished):
+            await make_schema(store)
 
 
 async def test_a_rollback_of_half_a_migration_is_exact(old: OldGraph, monkeypatch: pytest.MonkeyPatch) -> None:
