@@ -125,11 +125,14 @@ class MarkedMigration:
         if record.get("finalized") and survey.marked:
             record = {}  # a new migration, of what came after the last one was finished
         settled = await self._settled(survey)
-        if not survey.of(*_TO_MOVE) or (not survey.marked and not record.get("open")):
-            outcome = self._outcome([], settled, survey, seconds=time.monotonic() - began)
-            return replace(outcome, again=bool(survey.of("migrated")))
-        moved = await self._alone(lambda token: self._move_all(token, survey, settled, record))
-        return self._outcome(moved, settled, survey, seconds=time.monotonic() - began)
+        # Killed after the last node was moved, it still has the schema to make.
+        goes_on = bool(record.get("open")) and record.get("scope") == self._scope.project
+        if goes_on or (survey.of(*_TO_MOVE) and (survey.marked or record.get("open"))):
+            moved = await self._alone(lambda token: self._move_all(token, survey, settled, record))
+        else:
+            moved = []
+        outcome = self._outcome(moved, settled, survey, seconds=time.monotonic() - began)
+        return replace(outcome, again=not moved and bool(survey.of("migrated")))
 
     async def validate(self) -> Outcome:
         await self._recall()

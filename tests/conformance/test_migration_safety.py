@@ -14,9 +14,10 @@ from neo4j_server import Neo4jServer
 from graph_stores import Credentials, open_store
 from graph_stores.errors import MigrationUnfinished
 from graph_stores.legacy import MigrationRefused
+from graph_stores.neo4j.schema import Schema
 from graph_stores.protocol import Store
 from orchestrator.cli.running import make_schema
-from orchestrator.migration.survey import Model
+from orchestrator.migration.survey import Model, Scope
 from orchestrator.verifying import Wanted, examine
 from pipelines.embedding.texts import text_hash
 from tests.conformance.folders import LETTERS, NONE, WORD_LLAMA, Folder, Mill, quicken
@@ -205,6 +206,33 @@ async def refused(old: OldGraph, options: str) -> None:
     async with opened(old, create=True) as store:
         with pytest.raises(MigrationUnfinished):
             await make_schema(store)
+
+
+async def test_a_migration_that_was_killed_while_it_made_the_schema_is_told_and_goes_on(
+    old: OldGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope = Scope(project="the mill", home="the mill")
+    async with old.migration(configured=None, given=VOWELS, scope=scope) as migration:
+        with monkeypatch.context() as patched:
+            patched.setattr(Schema, "_bring", _first_only(Schema._bring))
+            with pytest.raises(ConnectionError):
+                await migration.apply()
+        await refused(old, " --project 'the mill'")
+        await migration.apply()
+        assert (await migration.validate()).problems == []
+    async with opened(old):
+        pass
+
+
+def _first_only(bring: Any) -> Any:
+    """The first part of the schema, after which the connection is lost."""
+
+    async def made(schema: Schema, part: Any, *given: Any) -> None:
+        if part.number > 1:
+            raise ConnectionError("lost")
+        await bring(schema, part, *given)
+
+    return made
 
 
 async def test_a_rollback_of_half_a_migration_is_exact(old: OldGraph, monkeypatch: pytest.MonkeyPatch) -> None:
