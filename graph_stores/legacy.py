@@ -240,7 +240,12 @@ class TableGraph(Protocol):
     def text(self, question: str, columns: Sequence[str] = (), properties: Sequence[str] = (), **names: str) -> str: ...
 
     def rows(
-        self, question: str, parameters: Mapping[str, Value], columns: Sequence[str] = (), **names: str
+        self,
+        question: str,
+        parameters: Mapping[str, Value],
+        columns: Sequence[str] = (),
+        properties: Sequence[str] = (),
+        **names: str,
     ) -> list[Sequence[Value]]: ...
 
     def held(

@@ -95,9 +95,14 @@ class TableDatabase:
         )
 
     def rows(
-        self, question: str, parameters: Mapping[str, Value], columns: Sequence[str] = (), **names: str
+        self,
+        question: str,
+        parameters: Mapping[str, Value],
+        columns: Sequence[str] = (),
+        properties: Sequence[str] = (),
+        **names: str,
     ) -> list[Sequence[Value]]:
-        return list(self._run(question, parameters, columns, (), names).get_all())
+        return list(self._run(question, parameters, columns, properties, names).get_all())
 
     def held(
         self,

@@ -2,7 +2,6 @@
 expansion, which have marks, which are somebody's own; and what stands in the way. Reads only."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from orchestrator.migration.making import Between, TableWishes, is_expansion
 from orchestrator.migration.mapped import MappedTables
 from orchestrator.migration.rebuild import KNOWN, OWN_EDGES
 from orchestrator.migration.report import Found, Shape, Verdict
-from orchestrator.migration.survey import own_labels
+from orchestrator.migration.survey import Models, own_labels, vectors_told
 from orchestrator.states import RECORDS
 
 TEXTS = ("Section", "Chunk")
@@ -97,7 +96,7 @@ class OldTables:
             verdict=verdict,
             shapes=shapes,
             advice=self._advice(verdict, counts, left),
-            vectors=self._vectors(mapped) if verdict is Verdict.LEGACY else (),
+            vectors=vectors_told(self.models(mapped)) if verdict is Verdict.LEGACY else (),
             left=left,
         )
 
@@ -172,17 +171,13 @@ class OldTables:
         rows = self._graph.rows("node_page", {"first": 0, "last": 3}, [key], label=label)
         return [str(row[1]) for row in rows]
 
-    def _vectors(self, mapped: MappedTables) -> list[dict[str, Any]]:
-        columns = [(label, name) for label in mapped.labels for name in mapped.vector_columns(label)]
-        if self.is_expansion:
-            columns += [(label, "embedding") for label in TEXTS if self.dimension(label)]
-        found: Counter[int] = Counter()
-        for label, name in columns:
-            for length, count in self._graph.rows("lengths", {}, label=label, column=name):
-                found[int(length)] += count
-        return [
-            {"provider": None, "model": None, "dimension": length, "count": count} for length, count in found.items()
-        ]
+    def models(self, mapped: MappedTables) -> Models:
+        """Which models the rows name for their vectors."""
+        found = mapped.models()
+        for label in TEXTS if self.is_expansion else ():
+            if self.dimension(label):
+                found += mapped.models_of(label, ["embedding"])
+        return found
 
     def dimension(self, label: str = "Section") -> int | None:
         kind = self._graph.tables.nodes.get(label, {}).get("embedding", "")

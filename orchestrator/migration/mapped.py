@@ -16,10 +16,9 @@ from orchestrator.migration.columns import not_as_expected
 from orchestrator.migration.mapping import MappingFile
 from orchestrator.migration.marks import CONTENT, SHORTEST, Marks, is_stale
 from orchestrator.migration.rules import Basis, Signs, moment, rule_of
-from orchestrator.migration.survey import Model
+from orchestrator.migration.survey import Model, Models, dimension_of, most_told
 from orchestrator.stages import TEXTS
 from orchestrator.states import State
-from pipelines.embedding.embedder import EmbedderChoice, can_open, name_of
 from pipelines.embedding.texts import text_hash
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "graphmill:migration")
@@ -140,21 +139,16 @@ class MappedTables:
 
     def _settle(self) -> Basis:
         needs: dict[str, list[str]] = {}
-        lengths: Counter[int] = Counter()
         for label in self.labels:
             for slot in self.marks.slots:
                 for name in self._vectors(label, slot.vectors):
-                    found = self.graph.rows("lengths", {}, label=label, column=name)
-                    if found:
+                    if self.graph.rows("lengths", {}, label=label, column=name):
                         needs.setdefault(label, []).append(slot.name)
-                    for length, count in found:
-                        lengths[int(length)] += count
             if label in TEXTS and CONTENT not in needs.get(label, ()):
                 needs.setdefault(label, []).append(CONTENT)
-        model = self.given or self.configured or self._most_told()
-        dimension = self.dimension
-        if dimension is None and lengths:
-            dimension = min(lengths, key=lambda each: (-lengths[each], each))
+        models = self.models()
+        model = self.given or self.configured or most_told(models)
+        dimension = self.dimension if self.dimension is not None else dimension_of(models, model)
         fits = model is not None and dimension is not None and model.dimension in (None, dimension)
         space = (
             VectorSpace(provider=model.provider, model=model.model, dimension=dimension)
@@ -163,19 +157,29 @@ class MappedTables:
         )
         return Basis(needs=needs, space=space, assumed=bool(model and model.assumed))
 
-    def _most_told(self) -> Model | None:
-        told: Counter[tuple[str, str]] = Counter()
+    def models(self) -> Models:
+        """Which models the rows name for their vectors."""
+        found: Models = Counter()
         for label in self.labels:
-            providers, models = self._there(label, self.marks.provider), self._there(label, self.marks.model)
-            if providers and models:
-                rows = self.graph.rows("told_models", {}, label=label, column=providers[0], other=models[0])
-                for provider, model, count in rows:
-                    if can_open(EmbedderChoice(name=name_of(provider=str(provider), model=str(model)))):
-                        told[str(provider), str(model)] += count
-        if not told:
-            return None
-        provider, model = min(told, key=lambda each: (-told[each], each))
-        return Model(provider=provider, model=model)
+            found += self.models_of(
+                label, [name for slot in self.marks.slots for name in self._vectors(label, slot.vectors)]
+            )
+        return found
+
+    def models_of(self, label: str, columns: Sequence[str]) -> Models:
+        """The same for one table with vectors in these columns. A row counts once, with the first vector it has."""
+        found: Models = Counter()
+        if not columns:
+            return found
+        providers, models = self._there(label, self.marks.provider), self._there(label, self.marks.model)
+        names = list(dict.fromkeys([*providers, *models]))
+        for *values, count in self.graph.rows("vectors_told", {}, columns, names, label=label):
+            told = dict(zip(names, values[len(columns) :], strict=True))
+            length = _first_of(values[: len(columns)])
+            if length is not None:
+                provider, model = (_first_of([told[name] for name in each]) for each in (providers, models))
+                found[_text(provider), _text(model), int(length)] += count
+        return found
 
     def text_columns(self, label: str) -> list[str]:
         """Where its text may be, the likeliest first."""
@@ -388,6 +392,14 @@ class MappedRows:
             if given:
                 hashed.append({"hash": str(given), "texts": [str(text) for text in texts if text is not None]})
         return is_stale(hashed)
+
+
+def _first_of(values: Sequence[Value]) -> Value:
+    return next((each for each in values if each is not None), None)
+
+
+def _text(value: Value) -> str | None:
+    return None if value is None else str(value)
 
 
 def _reason(decided: Decided, message: Value) -> str | None:

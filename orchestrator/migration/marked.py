@@ -84,9 +84,7 @@ class MarkedMigration:
         would_keep = (
             []
             if self._wishes.given
-            else [
-                (name, _kept(await self._planned(survey, other))) for name, other in alternatives(survey, settled)[:3]
-            ]
+            else [(name, _kept(await self._planned(survey, other))) for name, other in alternatives(survey, settled)]
         )
         outcome = self._outcome(rows, settled, survey)
         return replace(outcome, would_keep=[each for each in would_keep if each[1] > _kept(rows)])

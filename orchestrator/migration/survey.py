@@ -15,9 +15,12 @@ from orchestrator.stages import TEXTS
 from pipelines.embedding.embedder import EmbedderChoice, can_open, name_of
 
 PAGE = 10_000
+Models = Counter[tuple[str | None, str | None, int]]
+"""How many nodes have a vector, by the provider and the model that they name and its length."""
 _OTHERS = ("other project", "graphmill", "migrated", "unknown")
 _GENERATIONS = ("G0", "G1", "G2", "G3", "mapped", "unmarked")
 _SLOTS = ("name", CONTENT, "description")
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ class Survey:
     properties: dict[str, set[str]] = field(default_factory=dict)
     projects: Counter[str] = field(default_factory=Counter)
     slots: dict[str, set[str]] = field(default_factory=dict)
-    models: Counter[tuple[str | None, str | None, int]] = field(default_factory=Counter)
+    models: Models = field(default_factory=Counter)
     last: int = -1
     """The largest place there is."""
     decided: set[int] = field(default_factory=set)
@@ -187,10 +190,10 @@ async def settle(
             f"the project's vectors are of {model.name}, and --embedding-model says {given.name}",
             hint="leave --embedding-model out, or bring the old graph into another project",
         )
-    model = given or model or configured or _most_told(survey.models)
+    model = given or model or configured or most_told(survey.models)
     return Settled(
         needs={label: _needed(label, slots) for label, slots in sorted(survey.slots.items())},
-        dimension=space.dimension if space else _dimension(survey.models, model),
+        dimension=space.dimension if space else dimension_of(survey.models, model),
         model=model,
         spaces={project: asdict(each) for project, each in spaces.items()},
     )
@@ -201,7 +204,8 @@ def _needed(label: str, slots: Iterable[str]) -> list[str]:
     return sorted({*slots, *([CONTENT] if label in TEXTS else [])})
 
 
-def _most_told(models: Counter[tuple[str | None, str | None, int]]) -> Model | None:
+def most_told(models: Models) -> Model | None:
+    """The model that most vectors name, of those that graphmill can ask."""
     told: Counter[tuple[str, str]] = Counter()
     for (provider, model, _), count in models.items():
         if provider and model and can_open(EmbedderChoice(name=name_of(provider=provider, model=model))):
@@ -213,24 +217,38 @@ def _most_told(models: Counter[tuple[str | None, str | None, int]]) -> Model | N
 
 
 def alternatives(survey: Survey, settled: Settled) -> list[tuple[str | None, Settled]]:
-    """What the rules would rest on if a person named a model: one that vectors name, or None for another."""
-    others: dict[str | None, Model] = {}
-    for (provider, name, _), _ in survey.models.most_common():
-        if provider and name:
-            model = Model(provider=provider, model=name, assumed=True)
-            others.setdefault(model.name, model)
-        elif settled.model:
-            others.setdefault(settled.model.name, replace(settled.model, assumed=True))
-        else:
-            others.setdefault(None, Model(provider="?", model="?", assumed=True))
+    """What the rules would rest on if a person named a model."""
     return [
-        (name, replace(settled, model=model, dimension=_dimension(survey.models, model)))
-        for name, model in others.items()
-        if model != settled.model
+        (name, replace(settled, model=model, dimension=dimension_of(survey.models, model)))
+        for name, model in other_models(survey.models, settled.model)
     ]
 
 
-def _dimension(models: Counter[tuple[str | None, str | None, int]], model: Model | None) -> int | None:
+def other_models(models: Models, known: Model | None) -> list[tuple[str | None, Model]]:
+    """The models that a person could name, the three that most vectors are of: by name, or None for one that no
+    vector names."""
+    others: dict[str | None, Model] = {}
+    for (provider, name, _), _ in models.most_common():
+        if provider and name:
+            model = Model(provider=provider, model=name, assumed=True)
+            others.setdefault(model.name, model)
+        elif known:
+            others.setdefault(known.name, replace(known, assumed=True))
+        else:
+            others.setdefault(None, Model(provider="?", model="?", assumed=True))
+    return [(name, model) for name, model in others.items() if model != known][:_NAMED]
+
+
+def vectors_told(models: Models) -> list[dict[str, Any]]:
+    """As `detect` prints them, the most frequent first."""
+    return [
+        {"provider": provider, "model": model, "dimension": dimension, "count": count}
+        for (provider, model, dimension), count in sorted(models.items(), key=lambda item: -item[1])
+    ]
+
+
+def dimension_of(models: Models, model: Model | None) -> int | None:
+    """The length that most vectors of the model have, or of those that do not name theirs."""
     lengths: Counter[int] = Counter()
     for (provider, name, length), count in models.items():
         if model is None or (provider or model.provider, name or model.model) == (model.provider, model.model):
@@ -251,10 +269,7 @@ def told(survey: Survey, store: str, record: Mapping[str, Any]) -> Found:
         ],
         advice=_advice(verdict, survey, record),
         projects=dict(sorted(survey.projects.items())),
-        vectors=[
-            {"provider": provider, "model": model, "dimension": dimension, "count": count}
-            for (provider, model, dimension), count in sorted(survey.models.items(), key=lambda item: -item[1])
-        ],
+        vectors=vectors_told(survey.models),
         left=survey.left,
     )
 

@@ -26,7 +26,7 @@ from orchestrator.migration.mapped import MappedTables
 from orchestrator.migration.pages import read_page
 from orchestrator.migration.rebuild import KEPT_APART, KNOWN, MARKED, spans
 from orchestrator.migration.report import Found, Outcome, Problem, summed
-from orchestrator.migration.survey import Model
+from orchestrator.migration.survey import Model, other_models
 from orchestrator.migration.tally import Tallied
 from orchestrator.migration.wiki import KnownWiki
 from orchestrator.states import RECORDS, State
@@ -136,9 +136,13 @@ class TableMigration:
         outcome = self._outcome(tally, mapped)
         if self._wishes.model:
             return outcome
-        named = replace(self._wishes, model=Model(provider="?", model="?", assumed=True))
-        more = self._kept(OldTables(self._graph, named))
-        return replace(outcome, would_keep=[(None, more)] if more > (outcome.kept or 0) else [])
+        space = self._old.space(mapped)
+        known = Model(provider=space.provider, model=space.model) if space else None
+        would_keep = [
+            (name, self._kept(OldTables(self._graph, replace(self._wishes, model=model))))
+            for name, model in other_models(self._old.models(mapped), known)
+        ]
+        return replace(outcome, would_keep=[each for each in would_keep if each[1] > (outcome.kept or 0)])
 
     def _kept(self, old: OldTables) -> int:
         """How many vectors are kept with the model that is known."""

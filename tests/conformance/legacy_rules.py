@@ -33,6 +33,28 @@ class OldNode:
         return (ours or sorted(self.labels))[0]
 
 
+def nodes_of_models() -> list[OldNode]:
+    """Nodes whose vectors are of several models, of which some say so and some do not."""
+    made = [("openai", "small", 3, 4), ("gemini", "embedding-001", 2, 3), (None, None, 2, 2), ("openai", "large", 3, 1)]
+    nodes = [OldNode(labels=["Scope"], properties={"uuid": "none", "content": "nothing is made of this yet"})]
+    for provider, model, dimension, count in made:
+        named = {"embedding_provider": provider, "embedding_model": model} if provider else {}
+        for number in range(count):
+            own = {"uuid": f"{model} {number}", "content": "some words", "embedding_content": [0.5] * dimension}
+            nodes.append(OldNode(labels=["Scope"], properties={**own, **named}))
+    return nodes
+
+
+VECTORS_OF_MODELS = [
+    {"provider": "openai", "model": "small", "dimension": 3, "count": 4},
+    {"provider": "gemini", "model": "embedding-001", "dimension": 2, "count": 3},
+    {"provider": None, "model": None, "dimension": 2, "count": 2},
+    {"provider": "openai", "model": "large", "dimension": 3, "count": 1},
+]
+"""What `detect` says of them, on every engine; and what `plan` says: how many are kept, and how many would be."""
+KEPT_OF_MODELS = ("openai:small", 4, [("gemini:embedding-001", 5)])
+
+
 def decide(node: OldNode, needs: dict[str, set[str]]) -> tuple[str, str]:
     """Number of the rule, and the state."""
     own = node.properties

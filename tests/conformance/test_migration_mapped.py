@@ -19,7 +19,14 @@ from orchestrator.migration.mapping import InvalidMapping, MappingFile, read_map
 from orchestrator.migration.report import Verdict
 from orchestrator.verifying import Wanted, examine
 from tests.conformance import old_tables
-from tests.conformance.legacy_rules import DIMENSION, decide, random_node
+from tests.conformance.legacy_rules import (
+    DIMENSION,
+    KEPT_OF_MODELS,
+    VECTORS_OF_MODELS,
+    decide,
+    nodes_of_models,
+    random_node,
+)
 from tests.conformance.place import HERE
 from tests.conformance.test_migration_tables import BOTH, GIVEN, OldFile, old
 
@@ -58,7 +65,7 @@ async def test_tables_get_states_by_a_mapping_and_keep_all_they_have(old: OldFil
     async with old.migration(model=None, mapping=mapping(tmp_path)) as migration:
         found = await migration.detect()
         assert (found.verdict, found.left) == (Verdict.LEGACY, {"Person": 1})
-        assert [dict(each)["count"] for each in found.vectors] == [5]
+        assert found.vectors == [{"provider": "openai", "model": "small", "dimension": 3, "count": 5}]
         planned = await migration.plan()
         assert (planned.unknown, planned.model) == ({"odd": 1}, "openai:small")
         assert old.path.read_bytes() == before
@@ -88,6 +95,17 @@ async def test_tables_get_states_by_a_mapping_and_keep_all_they_have(old: OldFil
     async with old.migration() as migration:
         await migration.rollback()
     assert old.path.read_bytes() == before
+
+
+@BOTH
+async def test_the_models_that_rows_name_are_told_as_on_a_server(old: OldFile, tmp_path: Path) -> None:
+    nodes = [{"label": node.label, "properties": node.properties, "linked": node.linked} for node in nodes_of_models()]
+    (tmp_path / "nodes.json").write_text(json.dumps(nodes))
+    write(old, str(tmp_path / "nodes.json"))
+    async with old.migration(model=None) as migration:
+        assert (await migration.detect()).vectors == VECTORS_OF_MODELS
+        plan = await migration.plan()
+        assert (plan.model, plan.kept, plan.would_keep) == KEPT_OF_MODELS
 
 
 @HERE

@@ -17,7 +17,16 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.migration.report import Verdict
 from orchestrator.migration.survey import Scope
 from tests.conformance.examples import AT_ONCE
-from tests.conformance.legacy_rules import MODEL, OldNode, decide, hashed, random_node
+from tests.conformance.legacy_rules import (
+    KEPT_OF_MODELS,
+    MODEL,
+    VECTORS_OF_MODELS,
+    OldNode,
+    decide,
+    hashed,
+    nodes_of_models,
+    random_node,
+)
 from tests.conformance.old_graphs import OldGraph
 
 TEXT = "def alpha(): return 1"
@@ -141,6 +150,14 @@ async def test_the_server_decides_as_the_table_does_whatever_marks_come_together
         assert (await migration.validate()).problems == []
         await migration.rollback()
     assert old.picture() == before
+
+
+async def test_the_models_that_nodes_name_are_told(old: OldGraph) -> None:
+    old.write(nodes_of_models())
+    async with old.migration(configured=None) as migration:
+        assert (await migration.detect()).vectors == VECTORS_OF_MODELS
+        plan = await migration.plan()
+        assert (plan.model, plan.kept, plan.would_keep) == KEPT_OF_MODELS
 
 
 async def test_details_survive(old: OldGraph) -> None:
