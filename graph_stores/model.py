@@ -197,7 +197,8 @@ class Move(NamedTuple):
 class Claim:
     """A wish for up to `limit` nodes waiting in one state, lowest depth first, then oldest.
 
-    Nodes whose `root` is one of `away` are left to others, unless they have their `_content` with them.
+    Nodes whose source is one of `away` are left to others, unless they have their `_content` with them; `source` is the
+    property that names it.
     `properties` are those that the claimer looks at, or None for all: others may be missing from the answer, because
     what an embedded engine reads it pays for by the column.
     """
@@ -210,6 +211,7 @@ class Claim:
     seconds: float
     marks: Mapping[str, Marks] = field(default_factory=dict)
     away: Sequence[str] = ()
+    source: str = "root"
     properties: Sequence[str] | None = None
 
     def __post_init__(self) -> None:

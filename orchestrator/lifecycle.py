@@ -91,12 +91,13 @@ class Lifecycle:
         owner: str,
         seconds: float,
         away: Sequence[str] = (),
+        source: str = "root",
         properties: Sequence[str] | None = None,
     ) -> list[NodeRow]:
         """Up to `limit` nodes that wait for the stage, for this owner alone until the lease ends.
 
-        What only another machine can read, because its root is one of `away`, is left to others. With `properties`,
-        others than these need not be read.
+        What cannot be read here, because its source is one of `away`, is left to others; `source` is the property that
+        names it. With `properties`, others than these need not be read.
         """
         return await self.store.claim(
             Claim(
@@ -108,6 +109,7 @@ class Lifecycle:
                 seconds=seconds,
                 marks=claim_marks(stage, labels),
                 away=tuple(away),
+                source=source,
                 properties=properties,
             )
         )

@@ -94,9 +94,11 @@ class Step(Protocol):
 
 @runtime_checkable
 class Placed(Protocol):
-    """A step that needs what not every machine has: nodes of roots that are `away` are left to others."""
+    """A step that needs what cannot always be read here: nodes of sources that are `away` are left alone."""
 
     away: Sequence[str]
+    source: str
+    """The property of a node that names its source."""
 
 
 @dataclass(slots=True)
@@ -224,13 +226,15 @@ class Worker:
 
     async def _claim(self, step: Step) -> list[NodeRow]:
         sent = time.monotonic()
+        placed = step if isinstance(step, Placed) else None
         nodes = await self.lifecycle.claim(
             step.stage,
             labels=step.labels,
             limit=self._prudence.limit(step),
             owner=self.owner,
             seconds=self.lease_seconds,
-            away=step.away if isinstance(step, Placed) else (),
+            away=placed.away if placed else (),
+            source=placed.source if placed else "root",
             properties=step.needs,
         )
         taken = self._prudence.choose(step, nodes, sent=sent)

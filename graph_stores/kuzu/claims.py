@@ -50,7 +50,7 @@ class Claims:
         uuids = [hint.uuid for hint in hints]
         away: set[str] = set()
         for label in {hint.label for hint in hints}:
-            away |= self._reads.away(label, uuids, claim.away)
+            away |= self._reads.away(label, uuids, claim.away, source=claim.source)
         for hint in hints:
             if hint.uuid in away:
                 self._frontier.add((hint.label, claim.waiting), hint, delay=_LOOK_AGAIN)

@@ -86,13 +86,14 @@ class Reading:
             waiting = Waiting(depth or 0, restored(detected_at or _LONG_AGO), uuid, label)
             yield waiting, delay if delay <= LONGEST_LEASE else 0.0
 
-    def away(self, label: str, uuids: Sequence[str], roots: Sequence[str]) -> set[str]:
-        """Which of the nodes belong to these roots and do not have their content with them."""
+    def away(self, label: str, uuids: Sequence[str], sources: Sequence[str], *, source: str) -> set[str]:
+        """Which of the nodes are of these sources and do not have their content with them."""
         columns = self._engine.tables.nodes[label]
-        if "root" not in columns:
+        if source not in columns:
             return set()
         question = "claim_away" if "_content" in columns else "claim_away_parts"
-        return {row[0] for row in self._run(question, {"uuids": list(uuids), "away": list(roots)}, label=label)}
+        asked = {"uuids": list(uuids), "away": list(sources)}
+        return {row[0] for row in self._run(question, asked, label=label, source=source)}
 
     def progress(self, finished: Sequence[str], window: float) -> Progress:
         counts: list[StateCount] = []

@@ -124,10 +124,11 @@ class _Turn:
         found: list[tuple[int, int, Ref]] = []
         question = "claim_candidates_near" if self.claim.away else "claim_candidates"
         away = {"away": list(self.claim.away)} if self.claim.away else {}
+        source = {"source": self.claim.source} if self.claim.away else {}
         for label in sorted(set(self.claim.labels)):
             [answer] = await fetch(
                 tx,
-                cypher.render(DIALECT, question, label=label),
+                cypher.render(DIALECT, question, label=label, **source),
                 project=self.project,
                 waiting=self.claim.waiting,
                 shallowest=SHALLOWEST,

@@ -35,6 +35,7 @@ _HAVE_PARENTS = frozenset({"MarkdownSection", "Scope"})
 class ParseFiles:
     stage = PARSE
     labels: Sequence[str] = ("File",)
+    source = "root"
     limit = 128
     runners = 2
     needs: Sequence[str] | None = ("root", "path", "size", "_manifest", "_draft")

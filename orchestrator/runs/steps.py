@@ -128,6 +128,7 @@ class Reader(RunReader, Protocol):
 class ReadPartitions:
     stage = PARSE
     labels: Sequence[str] = (PARTITION,)
+    source = "root"
     limit = 1
     runners = 1
     needs: Sequence[str] | None = None

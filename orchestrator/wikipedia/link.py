@@ -29,6 +29,7 @@ _PAGE = 200
 class LinkArticles:
     stage = LINK
     labels: Sequence[str] = ("Article",)
+    source = "wiki"
     limit = 100
     runners = 1
     needs: Sequence[str] | None = ("wiki", "expansion_depth", "_links", "_sections", "_linkedAt")
@@ -38,8 +39,13 @@ class LinkArticles:
         self._tally = tally
         self._sources = sources
 
+    @property
+    def away(self) -> Sequence[str]:
+        return sorted(self._sources.lost)
+
     async def is_ready(self) -> bool:
-        return self._sources.is_ready
+        await self._sources.look()
+        return True
 
     async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
         outcomes: list[Outcome] = []

@@ -1,7 +1,7 @@
 """The pages of a project's wikis, opened when they are first needed, and the dumps that turned out to be missing.
 
-Articles of a wiki whose dump is missing wait without costing a try, and its runs fail. If a worker on another machine
-may have the dump, they are left to that worker.
+Articles of a wiki whose dump is missing are not claimed: they wait without costing a try, and do not keep the articles
+of other wikis waiting. Its runs fail. If a worker on another machine may have the dump, they are left to that worker.
 """
 
 import asyncio
@@ -62,10 +62,18 @@ class PageSources:
                 self.lost.pop(wiki, None)
         return self._pages[wiki]
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether a step may claim articles: for a while after a dump was found missing it would claim the same."""
-        return time.monotonic() >= self._look_at
+    async def look(self) -> None:
+        """Try now and then to open the dumps that are missing: nothing else does, as their articles are not claimed."""
+        if not self.lost or time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + OUTAGE_PAUSE
+        for wiki in list(self.lost):
+            try:
+                await self.of(wiki)
+            except (DumpLost, Pause):
+                continue
+            except Misuse:  # it was forgotten, or is read from elsewhere now
+                self.lost.pop(wiki, None)
 
     async def for_step(self, wiki: str) -> Pages | None:
         """The same for a step of a worker; None where the dump is missing, so that the nodes are given back."""

@@ -54,6 +54,7 @@ _SIGNS_OF_A_PAGE = ("word_count", "category", "_sections")
 class ParseArticles:
     stage = PARSE
     labels: Sequence[str] = ("Article",)
+    source = "wiki"
     limit = TITLES_AT_ONCE
     # One is read while the other is parsed; whatever is in hand when the process is killed is read again.
     runners = 2
@@ -67,8 +68,13 @@ class ParseArticles:
         self._ahead: OrderedDict[str, Found] = OrderedDict()
         self._sites: dict[str, bytes] = {}
 
+    @property
+    def away(self) -> Sequence[str]:
+        return sorted(self._sources.lost)
+
     async def is_ready(self) -> bool:
-        return self._sources.is_ready
+        await self._sources.look()
+        return True
 
     async def work(self, nodes: Sequence[NodeRow]) -> Sequence[Outcome]:
         wikis = list(dict.fromkeys(node.properties.get("wiki", "") for node in nodes))

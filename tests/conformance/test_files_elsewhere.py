@@ -21,7 +21,7 @@ from orchestrator.workers import registered
 from pipelines.files.content import LARGEST_PACKED
 from pipelines.files.making import Made, Task, make
 from tests.conformance.conftest import wipe
-from tests.conformance.examples import HOUR, eventually, file, node, read, write
+from tests.conformance.examples import HOUR, article, eventually, file, node, read, write
 from tests.conformance.folders import Folder, InProcess, Mill, Models, quicken
 from tests.conformance.pictures import differences, picture
 from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER, IN_EVERY_FORM
@@ -115,6 +115,13 @@ async def test_a_claim_leaves_what_only_another_machine_can_read(store: Store, l
     assert await claimed("away", "another") == {"b-packed", "c-here", "d-of-no-root", "f-part"}
     assert await claimed("away") == set()
     assert {(await read(store, each.uuid)).state for each in away} == {"pending"}
+
+
+@IN_EVERY_FORM
+async def test_a_claim_leaves_articles_of_a_wiki_that_cannot_be_read(store: Store, lifecycle: Lifecycle) -> None:
+    await write(store, nodes=[article(name, wiki=name[0]) for name in ("a1", "a2", "b1", "b2")])
+    rows = await lifecycle.claim(PARSE, labels=["Article"], limit=3, owner="w", seconds=HOUR, away=["a"], source="wiki")
+    assert {row.uuid for row in rows} == {"b1", "b2"}
 
 
 @HERE_AND_ON_A_SERVER

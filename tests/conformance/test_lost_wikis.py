@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,18 @@ ORDER: dict[str, Any] = {"seeds": [HUB], "depth": 1}
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     quicken_expansions(monkeypatch, tmp_path / "cache")
+    monkeypatch.setattr("graph_stores.kuzu.claims._LOOK_AGAIN", 0.1)
+
+
+def hub_with(titles: Sequence[str], name: str) -> Wiki:
+    """A wiki with one page that links to all others."""
+    others = {title: Text(paragraphs=[("Use", [Link(to=HUB)])]) for title in titles[1:]}
+    return Wiki.of({HUB: Text(paragraphs=[("All", [Link(to=title) for title in titles[1:]])]), **others}, name)
 
 
 @pytest.fixture
 def wiki() -> Wiki:
-    """One page that links to all others."""
-    others = {title: Text(paragraphs=[("Use", [Link(to=HUB)])]) for title in ALL[1:]}
-    return Wiki.of({HUB: Text(paragraphs=[("All", [Link(to=title) for title in ALL[1:]])]), **others})
+    return hub_with(ALL, "testwiki")
 
 
 @pytest.fixture
@@ -61,15 +67,23 @@ async def drain(store: Store) -> Report:
 
 
 async def killed(crawler: Crawler, order: dict[str, Any]) -> None:
-    """An expansion whose process dies when it has parsed many articles; nothing can be put right after it."""
-    dead = False
+    """An expansion whose process dies when it has parsed many articles, after it has found many of its own; nothing can
+    be put right after it.
+    """
+    dead, found = False, asyncio.Event()
 
     async def commit(real: Any, batch: Batch) -> None:
         nonlocal dead
-        dead = dead or sum(each.node.label == "Article" and each.to == "parsed" for each in batch.transitions) > 1
+        if sum(each.node.label == "Article" and each.to == "parsed" for each in batch.transitions) > 1:
+            await found.wait()
+            dead = True
         if dead:
             raise StoreClosed("the process was killed")
         await real(batch)
+        new = [node.ref for node in batch.nodes if node.state == "pending"]
+        awake = [each.node for each in batch.transitions if (each.expected, each.to) == ("skip", "pending")]
+        if sum(ref.label == "Article" for ref in (*new, *awake)) > 1:
+            found.set()
 
     dying, _ = wrapped(crawler.store, commit=commit)
     with suppress(StoreClosed):
@@ -230,3 +244,58 @@ async def test_a_dump_that_cannot_be_read_any_more_in_the_middle_of_a_run_fails_
     await drain(store)
     assert (await latest(store)).outcome == "completed"
     await assert_equal_to_a_rebuild(crawler)
+
+
+@HERE_AND_ON_A_SERVER
+@pytest.mark.parametrize("lost", ["first", "second"])
+async def test_of_two_wikis_the_one_whose_dump_is_there_is_finished(store: Store, tmp_path: Path, lost: str) -> None:
+    """More articles wait for each of them than one claim takes."""
+    order: dict[str, Any] = {"whole": True}
+    crawlers = {name: Crawler(store=store, dump=tmp_path / f"{name}.xml") for name in ("first", "second")}
+    for name, crawler in crawlers.items():
+        crawler.publish(hub_with([f"Page {number:02}" for number in range(150)], name))
+        await killed(crawler, order)
+    assert all(len(each) > 100 for each in (await tries_by_wiki(store)).values())
+    waiting = {wiki: tries for wiki, tries in (await tries_by_wiki(store)).items() if wiki == lost}
+    dump = crawlers[lost].dump.rename(tmp_path / "away.xml")
+
+    report = await drain(store)
+    assert {run.source: run.outcome for run in await read_runs(store)} == {
+        f"wiki:{name}": "failed" if name == lost else "completed" for name in crawlers
+    }
+    assert isinstance(report.lost, DumpLost) and f"the dump of {lost} cannot be read" in report.lost.message
+    assert await tries_by_wiki(store) == waiting
+
+    dump.rename(crawlers[lost].dump)
+    [failed] = [run for run in await read_runs(store) if run.outcome == "failed"]
+    await try_again(Lifecycle(store=store), failed)
+    await drain(store)
+    assert {run.outcome for run in await read_runs(store)} == {"completed"}
+    found = await crawlers[lost].picture()
+    await wipe(store)
+    for crawler in crawlers.values():
+        await crawler.expand(**order)
+    assert differences(found, await crawlers[lost].picture()) == []
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_new_expansion_is_finished_beside_a_wiki_whose_dump_is_lost(store: Store, tmp_path: Path) -> None:
+    crawlers = {name: Crawler(store=store, dump=tmp_path / f"{name}.xml") for name in ("first", "second")}
+    for name, crawler in crawlers.items():
+        crawler.publish(hub_with([f"Page {number:02}" for number in range(150)], name))
+    await killed(crawlers["first"], ORDER)
+    crawlers["first"].dump.unlink()
+    async with asyncio.timeout(60):
+        await crawlers["second"].expand(**ORDER)
+    assert {run.source: run.outcome for run in await read_runs(store)} == {
+        "wiki:first": "failed",
+        "wiki:second": "completed",
+    }
+
+
+async def tries_by_wiki(store: Store) -> dict[str, dict[str, int]]:
+    """The articles that wait to be read, with their tries, for each wiki."""
+    found: dict[str, dict[str, int]] = {}
+    for row in await store.nodes(Select(labels=["Article"], states=["pending"], limit=1000)):
+        found.setdefault(row.properties["wiki"], {})[row.name] = row.retry_count
+    return found

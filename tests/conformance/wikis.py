@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.conformance.pictures import Picture
-from tests.unit.dump_files import DumpPage, write_xml
+from tests.unit.dump_files import DumpPage, header, write_xml
 
 # Long ago, and a second apart: no two versions of a dump ever have the same time, however quick the machine is.
 _TICKS = count(1_600_000_000)
@@ -74,12 +74,13 @@ class Wiki:
     """Pages by title; each has a number of its own, and a revision that every edit makes new."""
 
     pages: dict[str, Content] = field(default_factory=dict)
+    name: str = "testwiki"
     _numbers: dict[str, int] = field(default_factory=dict)
     _revisions: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pages: Mapping[str, Content]) -> "Wiki":
-        wiki = cls()
+    def of(cls, pages: Mapping[str, Content], name: str = "testwiki") -> "Wiki":
+        wiki = cls(name=name)
         for title, content in pages.items():
             wiki.write(title, content)
         return wiki
@@ -109,7 +110,7 @@ class Wiki:
             )
             for title, content in self.pages.items()
         ]
-        write_xml(path, pages)
+        write_xml(path, pages, beginning=header(wiki=self.name))
         now = next(_TICKS) * 10**9
         os.utime(path, ns=(now, now))
 
