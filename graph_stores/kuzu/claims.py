@@ -15,6 +15,8 @@ from graph_stores.listening import Ear, microseconds
 from graph_stores.model import BOOKKEEPING, Claim, Marks, Move, NodeRow, Ref, Value, checked_seconds
 
 _LOOK_AGAIN = 10.0
+# Whether nodes can be read here is asked of so many at once: the engine scans the table for each question.
+_ASKED_AT_ONCE = 2000
 
 
 class Claims:
@@ -35,26 +37,32 @@ class Claims:
                 self._frontier.learn((label, state), self._reads.waiting(label, state))
         token = uuid4().hex
         rows: list[NodeRow] = []
-        while len(rows) < claim.limit and (hints := self._frontier.take(queues, claim.limit - len(rows))):
+        left: list[Waiting] = []
+        at_once = _ASKED_AT_ONCE if claim.away else 0
+        while (wanted := claim.limit - len(rows)) > 0 and (hints := self._frontier.take(queues, max(wanted, at_once))):
             try:
-                rows += self._claim_hinted(claim, self._near(claim, hints) if claim.away else hints, token)
+                away = self._away(claim, hints) if claim.away else set()
+                near = [hint for hint in hints if hint.uuid not in away]
+                rows += self._claim_hinted(claim, near[:wanted], token) if near else []
             except BaseException:
-                for hint in hints:
-                    self._frontier.add((hint.label, claim.waiting), hint)
+                self._put_back(claim, [*hints, *left])
                 raise
+            self._put_back(claim, near[wanted:])
+            left += [hint for hint in hints if hint.uuid in away]
+        # Not before the end: what ripens meanwhile would be taken again, for ever if there is enough of it.
+        self._put_back(claim, left, delay=_LOOK_AGAIN)
         self._frontier.hold((row.uuid for row in rows), token=token, seconds=claim.seconds)
         return sorted(rows, key=lambda row: (row.depth, row.detected_at, row.uuid))
 
-    def _near(self, claim: Claim, hints: list[Waiting]) -> list[Waiting]:
-        """Those that can be read here; the others are looked at again only after a while."""
+    def _away(self, claim: Claim, hints: Sequence[Waiting]) -> set[str]:
+        """Those that cannot be read here, by uuid."""
         uuids = [hint.uuid for hint in hints]
-        away: set[str] = set()
-        for label in {hint.label for hint in hints}:
-            away |= self._reads.away(label, uuids, claim.away, source=claim.source)
+        labels = {hint.label for hint in hints}
+        return {uuid for label in labels for uuid in self._reads.away(label, uuids, claim.away, source=claim.source)}
+
+    def _put_back(self, claim: Claim, hints: Sequence[Waiting], *, delay: float = 0.0) -> None:
         for hint in hints:
-            if hint.uuid in away:
-                self._frontier.add((hint.label, claim.waiting), hint, delay=_LOOK_AGAIN)
-        return [hint for hint in hints if hint.uuid not in away]
+            self._frontier.add((hint.label, claim.waiting), hint, delay=delay)
 
     def _claim_hinted(self, claim: Claim, hints: list[Waiting], token: str) -> list[NodeRow]:
         now = self._clock.now()

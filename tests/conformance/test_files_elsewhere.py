@@ -118,6 +118,22 @@ async def test_a_claim_leaves_what_only_another_machine_can_read(store: Store, l
 
 
 @IN_EVERY_FORM
+async def test_a_claim_finds_what_waits_behind_many_that_it_leaves(
+    store: Store, lifecycle: Lifecycle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where those that it leaves could be claimed again before it has passed over all of them."""
+    monkeypatch.setattr("graph_stores.kuzu.claims._LOOK_AGAIN", 1e-9)
+    monkeypatch.setattr("graph_stores.kuzu.claims._ASKED_AT_ONCE", 7)
+    await write(store, nodes=[file(f"a{number:02}", root="away") for number in range(30)])
+    await write(store, nodes=[file(f"b{number}", root="here") for number in range(5)])
+    claimed = []
+    for _ in range(3):
+        rows = await lifecycle.claim(PARSE, labels=["File"], limit=3, owner="w", seconds=HOUR, away=["away"])
+        claimed.append([row.uuid for row in rows])
+    assert claimed == [["b0", "b1", "b2"], ["b3", "b4"], []]
+
+
+@IN_EVERY_FORM
 async def test_a_claim_leaves_articles_of_a_wiki_that_cannot_be_read(store: Store, lifecycle: Lifecycle) -> None:
     await write(store, nodes=[article(name, wiki=name[0]) for name in ("a1", "a2", "b1", "b2")])
     rows = await lifecycle.claim(PARSE, labels=["Article"], limit=3, owner="w", seconds=HOUR, away=["a"], source="wiki")
