@@ -333,7 +333,7 @@ class Job:
         return self._plan.stages == frozenset(STAGES)
 
     async def _give_up_on_other_machines(self) -> None:
-        if error := await stranded(self._store):
+        if error := await stranded(self._store, self._files.lost):
             raise error
 
     async def _is_at_rest(self) -> bool:

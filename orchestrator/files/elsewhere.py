@@ -1,4 +1,5 @@
-"""Files that this machine cannot read now: those that only another machine has, and those of a root that is missing.
+"""Files that this machine cannot read now: those that only another machine has, and those of a root that is missing or
+has lost most of its files.
 
 Owns what is said of them. They wait as they are: it costs them no try, and the work goes on when they can be read.
 """
@@ -7,11 +8,16 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from pathlib import Path
 
 from graph_stores.errors import GraphmillError
 from graph_stores.protocol import Store
-from orchestrator.files.roots import Root, RootMissing, read_roots, this_host
+from orchestrator.files.roots import KIND, Root, RootMissing, read_roots, this_host
+from orchestrator.files.scan import Losses, known_files, losses_of
+from orchestrator.runs.records import read_runs
+from orchestrator.runs.sources import ALLOWED, MassDeletion, SourceLost
 from orchestrator.stages import READ
 from orchestrator.states import PARSE
 from orchestrator.workers import read_workers
@@ -20,6 +26,18 @@ HINT = "run a worker there, or ingest them with --store-content"
 # How often it is looked which roots are here, and how often it is said that some are not.
 _LOOK = 5.0
 _SAY = 60.0
+# A root that has lost most of its files is walked again to see whether they are back, at most a tenth of the time.
+_PAUSE_PER_WALK = 10
+
+
+class Fate(Enum):
+    """Of a file that was not there when it was to be parsed."""
+
+    GONE = auto()
+    WAITS = auto()
+    """Its root, or most of it, is missing."""
+    THERE = auto()
+    """It is back, or was being replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +47,12 @@ class Elsewhere:
     root: Root
     files: int
     parts: int
+    refusal: MassDeletion | None = None
+    """Where it waits because most files of the root are gone."""
 
     def __str__(self) -> str:
+        if self.refusal:
+            return self.refusal.message
         what = _counted(self.files, "file") if self.files else _counted(self.parts, "part")
         is_one = (self.files or self.parts) == 1
         if not self.root.is_foreign:
@@ -55,9 +77,20 @@ class FilesElsewhere(GraphmillError):
 
 
 class Places:
-    """The roots as this machine sees them, looked at again now and then."""
+    """The roots as this machine sees them, looked at again now and then.
 
-    def __init__(self, store: Store, say: Callable[[str], None] = lambda _: None) -> None:
+    `own` is the graph itself, where it is a file. `may_delete` tells of a root whether this job may delete most of it;
+    else an open run must have the permission.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        say: Callable[[str], None] = lambda _: None,
+        *,
+        own: Path | None = None,
+        may_delete: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self.roots: Mapping[str, Root] = {}
         self.away: Sequence[str] = ()
         """Those of other machines, by name."""
@@ -65,6 +98,11 @@ class Places:
         """Those of this machine that cannot be read now, by name."""
         self._store = store
         self._say = say
+        self._own = own
+        self._may_delete = may_delete
+        self._walks: dict[str, _Walk] = {}
+        """The last walk of each root in which a file was found gone."""
+        self._walking = asyncio.Lock()
         self._left: dict[str, float] = {}
         self._look_at = self._say_at = 0.0
 
@@ -85,20 +123,103 @@ class Places:
         self.lost = sorted({*self.lost, name})
         self._look_at = 0.0
 
+    async def fate_of(self, root: Root, path: str) -> Fate:
+        """Of a file that was not there when it was to be parsed."""
+        if root.is_foreign:
+            self.leave([root.name])
+            return Fate.WAITS
+        try:
+            losses = await self._losses(root, path)
+        except RootMissing:
+            losses = None
+        if losses is None or losses.refusal:
+            self.lose(root.name)
+            return Fate.WAITS
+        return Fate.GONE if path in losses.gone else Fate.THERE
+
+    async def waiting(self, name: str | None = None) -> SourceLost | None:
+        """The error to end with, where files wait for a root that is lost, or for this one."""
+        roots = [root for root in self.roots.values() if root.name in self.lost and name in (None, root.name)]
+        left = await self._waiting(roots) if roots else []
+        if not left:
+            return None
+        if len(left) == 1 and left[0].refusal:
+            return left[0].refusal
+        return RootMissing("; ".join(str(each) for each in left), hint=left[0].root.missing().hint)
+
+    async def _losses(self, root: Root, path: str | None = None) -> Losses | None:
+        """What is gone of a root; None where the root is missing.
+
+        The answer is cached for a few seconds. If `path` vanished after that, waits for the cache to expire and
+        walks again: the file is gone for good only if most others are still there.
+        """
+        async with self._walking:
+            if await asyncio.to_thread(lambda: root.is_lost):
+                return None
+            walk = self._walks.get(root.name)
+            if walk and (rest := walk.until - time.monotonic()) > 0:
+                if walk.losses.refusal or path is None or path in walk.losses.gone:
+                    return walk.losses
+                await asyncio.sleep(rest)
+            began = time.monotonic()
+            losses = await losses_of(root, await known_files(self._store, root), own=self._own)
+            if losses.refusal and await self._is_allowed(root.name):
+                losses = replace(losses, refusal=None)
+            ended = time.monotonic()
+            pause = (ended - began) * (_PAUSE_PER_WALK if losses.refusal else 1)
+            self._walks[root.name] = _Walk(losses=losses, until=ended + max(_LOOK, pause))
+            return losses
+
+    async def _is_allowed(self, name: str) -> bool:
+        """Whether most of the root may be deleted."""
+        if self._may_delete(name):
+            return True
+        runs = await read_runs(self._store, source=f"{KIND}:{name}", only_open=True)
+        return any(run.options.get(ALLOWED) for run in runs)
+
+    async def _is_refused(self, root: Root) -> bool:
+        """Whether most of the root was gone when a file was to be parsed, and still is."""
+        walk = self._walks.get(root.name)
+        if walk is None or not walk.losses.refusal:
+            return False
+        if await self._is_allowed(root.name):
+            self._walks.pop(root.name, None)
+            return False
+        try:
+            losses = await self._losses(root)
+        except RootMissing:
+            return True
+        return losses is None or losses.refusal is not None
+
+    async def _waiting(self, roots: Sequence[Root]) -> list[Elsewhere]:
+        """What waits in these roots, and why, where it is not because the root is missing."""
+        missing = {root.name for root in await _lost(roots)}
+        refusals = {name: walk.losses.refusal for name, walk in self._walks.items() if name not in missing}
+        return [replace(each, refusal=refusals.get(each.root.name)) for each in await _waiting(self._store, roots)]
+
     async def _look(self) -> None:
         self.roots = await read_roots(self._store)
-        self.lost = [root.name for root in await _lost(self.roots.values())]
+        lost = {root.name for root in await _lost(self.roots.values())}
+        refused = [name for name, root in self.roots.items() if await self._is_refused(root)]
+        self.lost = sorted({*lost, *refused})
         away = {root.name for root in await _away(self.roots.values())}
         now = time.monotonic()
         self._left = {name: until for name, until in self._left.items() if until > now}
         self.away = sorted(away | self._left.keys())
         if (self.away or self.lost) and now >= self._say_at:
             names = {*self.away, *self.lost}
-            left = await _waiting(self._store, [root for name, root in self.roots.items() if name in names])
+            left = await self._waiting([root for name, root in self.roots.items() if name in names])
             if left:
                 self._say_at = now + _SAY
                 hint = f": {HINT}" if self.away else ""
                 self._say(f"{'; '.join(str(each) for each in left)}{hint}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Walk:
+    losses: Losses
+    until: float
+    """How long they are taken to be so, on the monotonic clock."""
 
 
 async def left_elsewhere(store: Store) -> list[Elsewhere]:
@@ -106,25 +227,18 @@ async def left_elsewhere(store: Store) -> list[Elsewhere]:
     return await _waiting(store, await _away((await read_roots(store)).values()))
 
 
-async def stranded(store: Store) -> FilesElsewhere | None:
-    """The error to end with, where nothing of files is left but what nobody at work can read."""
+async def stranded(store: Store, lost: Sequence[str] = ()) -> FilesElsewhere | None:
+    """The error to end with, where nothing of files is left but what nobody at work can read.
+
+    `lost` are roots of this machine of which that is known already.
+    """
     left = await left_elsewhere(store)
     if not left:
         return None
-    lost = await _lost((await read_roots(store)).values())
-    unreadable = [root.name for root in (*(each.root for each in left), *lost)]
+    missing = await _lost((await read_roots(store)).values())
+    unreadable = [*lost, *(root.name for root in (*(each.root for each in left), *missing))]
     (others,) = (await store.ask("unfinished-near", {"roots": unreadable})).rows[0]
     return None if others else FilesElsewhere.of(left)
-
-
-async def waiting_for_lost_root(store: Store, name: str | None = None) -> RootMissing | None:
-    """The error to end with, where files wait for a root of this machine, or for this one, that is missing or empty."""
-    roots = await _lost([root for root in (await read_roots(store)).values() if name in (None, root.name)])
-    left = await _waiting(store, roots)
-    if not left:
-        return None
-    error = left[0].root.missing()
-    return RootMissing("; ".join(str(each) for each in left), hint=error.hint)
 
 
 async def _lost(roots: Iterable[Root]) -> list[Root]:

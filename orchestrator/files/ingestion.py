@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from orchestrator.files.elsewhere import Places, waiting_for_lost_root
+from orchestrator.files.elsewhere import Places
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.parse import ParseFiles
 from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots, resolve
@@ -58,7 +58,12 @@ class Ingestion:
         self._allow_deletes = allow_deletes
         self._stop = stop
         self._roots: Sequence[Root] = ()
-        self._places = Places(self._store, say)
+        self._places = Places(
+            self._store,
+            say,
+            own=own,
+            may_delete=lambda name: allow_deletes and any(root.name == name for root in self._roots),
+        )
         self._left_out: dict[tuple[str, Stretch], Sequence[LeftOut]] = {}
         self._scanners: dict[str, Scanner] = {}
 
@@ -91,6 +96,10 @@ class Ingestion:
     @property
     def away(self) -> Sequence[str]:
         return self._places.away
+
+    @property
+    def lost(self) -> Sequence[str]:
+        return self._places.lost
 
     async def plans(self) -> list[RunPlan]:
         return [await asyncio.to_thread(self._plan_of, root) for root in self._roots]
@@ -138,10 +147,11 @@ class Ingestion:
         return f"waiting for them; to delete them from the graph: {shlex.join((*graph, *error.command))}"
 
     async def obstacle(self, run: Run) -> SourceLost | None:
-        return await waiting_for_lost_root(self._store, _root_of(run)) if self._places.lost else None
+        return await self._places.waiting(_root_of(run))
 
     async def left(self) -> SourceLost | None:
-        return await waiting_for_lost_root(self._store)
+        await self._places.look(at_once=True)
+        return await self._places.waiting()
 
     async def is_at_rest(self) -> bool:
         """Files that wait for a root that is missing are left to wait."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from graph_stores.errors import HoldLost, TransientStoreError, TransitionConflict
 from graph_stores.model import Batch, Edge, Fence, NodeRow, Ref, Unlink, Update, Value
-from orchestrator.files.parse import ref_of
 from orchestrator.holding import take
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.moves import transition
@@ -22,7 +21,7 @@ from orchestrator.states import LINK, State
 from orchestrator.tally import Tally
 from orchestrator.worker import Failure, Outcome
 from pipelines.files.links import Entry, Index
-from pipelines.files.manifest import Manifest, dump, load
+from pipelines.files.manifest import Manifest, Piece, dump, load
 from pipelines.files.rewiring import Rewired, rewire
 
 log = logging.getLogger("graphmill.files")
@@ -322,3 +321,7 @@ def _changes(rewired: Sequence[Rewired]) -> tuple[list[Unlink], list[Update], li
             for (kind, target), count in each.new.items()
         ],
     )
+
+
+def ref_of(piece: Piece) -> Ref:
+    return Ref(label=piece.label, uuid=piece.uuid)

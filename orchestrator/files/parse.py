@@ -4,7 +4,8 @@ What an edit left alone keeps its node, its state and its vector. What it took a
 that nothing that another file refers to vanishes before its reference does.
 
 A file that this machine does not have is parsed from what its node brings with it, or left to a machine that has it. A
-file whose root is missing is left until the root is back: only a file that is gone from a root that is there is gone.
+file whose root is missing, or has lost most of its files, is left until they are back: only a file that is gone from a
+root that is there is gone.
 """
 
 import asyncio
@@ -13,7 +14,8 @@ from dataclasses import dataclass, replace
 
 from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Transition, Unlink, Update, Value
 from graph_stores.protocol import Store
-from orchestrator.files.elsewhere import Places
+from orchestrator.files.elsewhere import Fate, Places
+from orchestrator.files.link import ref_of
 from orchestrator.files.roots import Root
 from orchestrator.lifecycle import Result
 from orchestrator.moves import new_node
@@ -121,7 +123,7 @@ class ParseFiles:
         }
 
     async def _outcome(self, node: NodeRow, packed: str | None) -> Outcome | None:
-        """None where the file cannot be read because its root vanished."""
+        """None where the file cannot be read because its root, or most of it, vanished."""
         root = self._places.roots.get(_root_of(node))
         if root is None:
             return Failure(node=node, message=f"the project has no root {_root_of(node)!r}", permanent=True)
@@ -129,14 +131,21 @@ class ParseFiles:
         task = Task(file=node.uuid, location=str(root.place_of(path)), path=path, packed=packed)
         try:
             made = await self._pool.run(task)
+            if made.content_hash is None:
+                fate = await self._places.fate_of(root, path)
+                if fate is Fate.WAITS:
+                    return None
+                if fate is Fate.THERE:
+                    made = await self._pool.run(task)
+                    if made.content_hash is None:
+                        return Failure(node=node, message="it is in its folder, and is gone when it is to be read")
         except CannotOpen as error:
             if await self._vanished(root):
                 return None
             return Failure(node=node, message=str(error), permanent=True)
         except (ProcessDied, TookTooLong) as error:
             return Failure(node=node, message=str(error))
-        was_gone = made.content_hash is None
-        return None if was_gone and await self._vanished(root) else await self._result(node, made)
+        return await self._result(node, made)
 
     async def _vanished(self, root: Root) -> bool:
         if not await asyncio.to_thread(lambda: root.is_lost):
@@ -285,7 +294,3 @@ def _edges(file: Ref, pieces: Sequence[Piece], kept: Mapping[str, _Kept]) -> lis
             parent = Ref(label=piece.label, uuid=uuids[piece.label, piece.parent])
             edges.append(Edge(type="HAS_PARENT", source=ref_of(piece), target=parent))
     return edges
-
-
-def ref_of(piece: Piece) -> Ref:
-    return Ref(label=piece.label, uuid=piece.uuid)

@@ -54,6 +54,11 @@ class Known:
     def was_cancelled(self) -> bool:
         return self.state == State.SKIP and self.reason == CANCELLED
 
+    @property
+    def was_gone(self) -> bool:
+        """Whether it was gone already when it was to be parsed: nothing of it is left but its node."""
+        return self.state == State.SKIP and self.hash is None and not self.was_cancelled
+
     def is_as_it_was(self, found: Found, distrusted: float, *, stores_content: bool) -> bool:
         if self.state == State.PENDING and not stores_content:
             return True  # it will be read anyway
@@ -100,6 +105,7 @@ class View:
 
     def refusal(self, root: Root, known: Mapping[str, Known]) -> MassDeletion | None:
         """Why the gone files of a whole root must not be deleted without permission."""
+        known = {path: each for path, each in known.items() if not each.was_gone}
         command = ("ingest", str(root.location))
         if known and root.is_empty:
             files = "the one file" if len(known) == 1 else f"the {len(known):,} files"
@@ -131,6 +137,14 @@ class View:
             else:
                 lost.append(path)
         return lost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """The files that are gone from a whole root, and why they must not be deleted without permission, if so."""
+
+    gone: frozenset[str]
+    refusal: MassDeletion | None
 
 
 @dataclass(slots=True)
@@ -282,29 +296,42 @@ class Scanner:
             await scan.take(portion)
         if reading:
             reading.offset = scan.looked_at
-        gone = scan.view.gone(scan.known)
-        await self._check_deletions(root, stretch, gone, scan)
+        gone = await self._deletable_of(root, stretch, scan)
         empty = scan.empty_folders(gone)
         if gone or empty:
             await self._linker.delete([scan.known[path].ref for path in gone], empty)
             self._tally.deleted += len(gone)
         return Scanned(left_out=scan.view.left_out, busy=scan.busy)
 
-    async def _check_deletions(self, root: Root, stretch: Stretch, gone: Sequence[str], scan: _Scan) -> None:
-        """Decides over the whole root, of which this may have been a stretch."""
-        if self._allow_deletes or self._deletable.issuperset(gone):
-            return
-        known, view = scan.known, scan.view
-        if stretch != WHOLE:
-            known, view = await known_files(self._lifecycle.store, root), View()
-            began = scan.reading.run.started_at if scan.reading else None
-            if began:  # without what other stretches of the same run have added
-                known = {path: each for path, each in known.items() if not each.detected or each.detected < began}
-            async for portion in portions(root, own=self._own):
-                view.add(portion)
-        if refusal := await asyncio.to_thread(view.refusal, root, known):
-            raise refusal
-        self._deletable |= set(view.gone(known))
+    async def _deletable_of(self, root: Root, stretch: Stretch, scan: _Scan) -> list[str]:
+        """The gone files that may be deleted. MassDeletion where that is decided over the whole root and most is gone.
+
+        Not by what the scan has seen: that was a stretch of the root, or may have vanished meanwhile.
+        """
+        gone = scan.view.gone(scan.known)
+        if self._allow_deletes:
+            return gone
+        if not self._deletable.issuperset(gone):
+            known = scan.known
+            if stretch != WHOLE:
+                known = await known_files(self._lifecycle.store, root)
+                began = scan.reading.run.started_at if scan.reading else None
+                if began:  # without what other stretches of the same run have added
+                    known = {path: each for path, each in known.items() if not each.detected or each.detected < began}
+            losses = await losses_of(root, known, own=self._own)
+            if losses.refusal:
+                raise losses.refusal
+            self._deletable |= losses.gone
+        return [path for path in gone if path in self._deletable]
+
+
+async def losses_of(root: Root, known: Mapping[str, Known], *, own: Path | None) -> Losses:
+    """Which of the known files are gone. RootMissing where the root is missing, or vanishes under the walk."""
+    view = View()
+    async for portion in portions(root, own=own):
+        view.add(portion)
+    refusal = await asyncio.to_thread(view.refusal, root, known)
+    return Losses(gone=frozenset(view.gone(known)), refusal=refusal)
 
 
 def _shape(path: str, size: int | None) -> tuple[str, int]:

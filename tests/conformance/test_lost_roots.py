@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from graph_stores.errors import StoreClosed
 from graph_stores.model import Batch, Select
 from graph_stores.protocol import Store
-from orchestrator.files import ingestion, scan
+from orchestrator.files import elsewhere, ingestion, scan
+from orchestrator.files.parse import ParseFiles
 from orchestrator.files.roots import RootMissing
 from orchestrator.job import Job, Plan, Report
 from orchestrator.lifecycle import Lifecycle
@@ -19,6 +21,9 @@ from orchestrator.runs.course import begin, try_again
 from orchestrator.runs.records import PARTITION, Run, read_runs
 from orchestrator.runs.sources import MassDeletion, is_mass_deletion
 from orchestrator.verifying import Wanted, examine
+from pipelines.files import making
+from pipelines.files.making import Made, Task
+from pipelines.files.walk import walk
 from tests.conformance.conftest import wipe
 from tests.conformance.examples import eventually
 from tests.conformance.expansions import bury
@@ -182,6 +187,188 @@ async def test_a_folder_that_vanishes_under_the_walk_deletes_nothing(
     (tmp_path / "away").rename(notes.place)
     await mill.run(NONE)
     assert (await latest(store)).outcome == "completed"
+    await assert_equal_to_a_rebuild(mill)
+
+
+def take_away(notes: Folder, aside: Path, count: int = 20) -> Callable[[], None]:
+    """Move some files out of the folder; returns what brings them back."""
+    paths = notes.paths[:count]
+    aside.mkdir()
+    for path in paths:
+        notes.at(path).rename(aside / path.replace("/", "-"))
+
+    def bring_back() -> None:
+        for path in paths:
+            (aside / path.replace("/", "-")).rename(notes.at(path))
+
+    return bring_back
+
+
+async def waiting_files(store: Store) -> dict[str, int]:
+    """The files that wait to be parsed, with their tries."""
+    rows = await store.nodes(Select(labels=["File"], states=["pending"], limit=100))
+    return {row.properties["path"]: row.retry_count for row in rows}
+
+
+async def assert_refused(store: Store, report: Report, notes: Folder, count: int = 20) -> Run:
+    run = await latest(store)
+    gone = f"{count} of the 30 files of notes are gone from {notes.place} (a/00.md, a/06.md, a/12.md and "
+    assert (run.outcome, run.watermark_after) == ("failed", None)
+    assert isinstance(report.lost, MassDeletion) and report.lost.message.startswith(gone)
+    assert report.lost.message in (run.reason or "")
+    assert (report.standing.in_error, report.tally.deleted) == (0, 0)
+    return run
+
+
+@HERE_AND_ON_A_SERVER
+async def test_files_that_vanish_after_they_were_found_wait_where_they_are_most_of_their_folder(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    await mill.job(NONE, stages=0).run()
+    bring_back = take_away(notes, tmp_path / "aside")
+    for _ in range(2):  # the run fails; and then there is no run any more
+        run = await assert_refused(store, await drain(store), notes)
+        waiting = await waiting_files(store)
+        assert len(waiting) >= 20 and set(waiting.values()) == {0}
+    assert len((await picture(store)).of("File")) == 30
+
+    bring_back()
+    await try_again(Lifecycle(store=store), run)
+    assert (await drain(store)).lost is None
+    mended = await latest(store)
+    assert (mended.uuid, mended.outcome, mended.watermark_after) == (run.uuid, "completed", run.read_at)
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_what_the_graph_has_of_files_that_vanish_while_they_are_parsed_is_kept(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ParseFiles, "limit", 3)
+    monkeypatch.setattr(ParseFiles, "runners", 1)
+    await mill.run(NONE)
+    before, watermark = await picture(store), (await latest(store)).watermark_after
+    for path in notes.paths:
+        notes.edit(path, "# Page", "# New page")
+    bring_back: Callable[[], None] | None = None
+
+    async def commit(real: Any, batch: Batch) -> None:
+        nonlocal bring_back
+        await real(batch)
+        if bring_back is None and any(each.node.label == "File" and each.to == "parsed" for each in batch.transitions):
+            bring_back = take_away(notes, tmp_path / "aside", 25)
+
+    disturbed, _ = wrapped(store, commit=commit)
+    report = await Mill(store=disturbed, roots=[notes]).run(NONE)
+    assert bring_back
+    run = await assert_refused(store, report, notes, 25)
+    assert run.watermark_before == watermark
+    found = await picture(store)
+    assert sorted(found.of("File")) == sorted(before.of("File"))
+    assert {node["_state"] for node in found.of("File").values()} <= {"ready", "pending"}
+    assert len(found.of("MarkdownSection")) == len(before.of("MarkdownSection"))
+
+    bring_back()
+    await mill.run(NONE)
+    assert (await latest(store)).outcome == "completed"
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_files_that_vanish_from_behind_a_walk_count_as_gone(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    """Of the files that vanish only five are still ahead of the walk: alone they could be deleted."""
+    await mill.run(NONE)
+    for path in notes.paths:
+        notes.edit(path, "# Page", "# New page")
+    changed = 0
+
+    async def commit(real: Any, batch: Batch) -> None:
+        nonlocal changed
+        await real(batch)
+        if any(each.node.label == "File" for each in batch.transitions):
+            changed += 1
+            if changed == 4:
+                take_away(notes, tmp_path / "aside", 25)
+
+    disturbed, _ = wrapped(store, commit=commit)
+    await Mill(store=disturbed, roots=[notes]).job(NONE, stages=0).run()
+    assert changed > 4 and len((await picture(store)).of("File")) == 30
+    await assert_refused(store, await drain(store), notes, 25)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_files_that_vanish_before_they_are_parsed_are_deleted_with_permission(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    await mill.run(NONE)
+    for path in notes.paths:
+        notes.edit(path, "# Page", "# New page")
+    await mill.job(NONE, stages=0, allow_deletes=True).run()
+    take_away(notes, tmp_path / "aside")
+    report = await drain(store)
+    assert (report.lost, (await latest(store)).outcome) == (None, "completed")
+    assert len((await picture(store)).of("MarkdownSection")) == 10
+    await mill.run(NONE)
+    assert (await latest(store)).outcome == "completed", "what is left of the files is nothing to ask for"
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE
+async def test_files_that_were_refused_are_deleted_by_a_run_that_may(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    await mill.job(NONE, stages=0).run()
+    take_away(notes, tmp_path / "aside")
+    await assert_refused(store, await drain(store), notes)
+    await assert_refused(store, await mill.run(NONE), notes)
+    assert len((await picture(store)).of("File")) == 30
+    report = await mill.run(NONE, allow_deletes=True)
+    assert (report.lost, (await latest(store)).outcome) == (None, "completed")
+    await mill.run(NONE)
+    await assert_equal_to_a_rebuild(mill)
+
+
+@HERE
+async def test_a_folder_is_walked_once_for_all_the_files_that_are_gone_from_it(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ParseFiles, "limit", 1)
+    walks = 0
+    real = walk
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal walks
+        walks += 1
+        return real(*arguments, **options)
+
+    await mill.job(NONE, stages=0).run()
+    monkeypatch.setattr("orchestrator.files.scan.walk", counted)
+    monkeypatch.setattr(elsewhere, "_LOOK", 3600.0)
+    take_away(notes, tmp_path / "aside", 8)
+    report = await drain(store)
+    assert (report.lost, (await latest(store)).outcome, walks) == (None, "completed", 1)
+    states = [row.state for row in await store.nodes(Select(labels=["File"], limit=100))]
+    assert (states.count("skip"), states.count("ready")) == (8, 22)
+
+
+@HERE
+async def test_a_file_that_is_back_when_its_folder_is_looked_through_is_read(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[str] = []
+
+    def make(task: Task) -> Made:
+        """The first attempt at a file comes at a moment when the file is being replaced."""
+        if task.path in taken:
+            return making.make(task)
+        taken.append(task.path)
+        return making.make(replace(task, location=str(tmp_path / "nowhere")))
+
+    monkeypatch.setattr(ingestion, "make", make)
+    await mill.run(NONE)
+    assert len(taken) == 30 and (await latest(store)).outcome == "completed"
     await assert_equal_to_a_rebuild(mill)
 
 
