@@ -33,7 +33,7 @@ from orchestrator.runs.records import Run, counts_of, read_runs
 from orchestrator.runs.sources import SourceLost
 from orchestrator.runs.steps import Consolidate, Reader, ReadPartitions
 from orchestrator.settle import unsettle
-from orchestrator.stages import STAGES, adopted_labels, does, is_nothing_waiting, is_over
+from orchestrator.stages import STAGES, Missing, adopted_labels, does, is_nothing_waiting, is_over
 from orchestrator.states import EMBED, LINK, PARSE, State
 from orchestrator.stray import Waiting
 from orchestrator.tally import Tally
@@ -339,9 +339,9 @@ class Job:
     async def _is_at_rest(self) -> bool:
         if self._plan.stages != frozenset(STAGES) and not self._store.capabilities.many_processes:
             # Nobody else can come to do what it leaves out.
-            return await is_nothing_waiting(self._store, self._plan.stages)
+            return await is_nothing_waiting(self._store, self._plan.stages, await self._missing())
         if EMBED.name not in self._plan.stages:
-            return await is_over(self._store, self._plan.stages)
+            return await is_over(self._store, self._plan.stages, await self._missing())
         resting = {kind for kind, reader in self._kinds.items() if await reader.is_at_rest()}
         runs = [run for run in await read_runs(self._store, only_open=True) if run.kind in self._kinds]
         for run in runs:
@@ -351,6 +351,10 @@ class Job:
         if resting != set(self._kinds):
             return await self._leaves_the_rest()
         return not [run for run in runs if not own or run.uuid in own]
+
+    async def _missing(self) -> Missing:
+        names = {kind: await reader.missing() for kind, reader in self._kinds.items()}
+        return Missing(roots=names.get(FILES, ()), wikis=names.get(WIKI, ()))
 
     async def _obstacle(self, run: Run) -> SourceLost | None:
         if lost := await self._kinds[run.kind].obstacle(run):

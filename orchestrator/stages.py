@@ -3,7 +3,8 @@
 The order is that in which a source passes through them; so a worker is done when nothing is on its way to its last one.
 """
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graph_stores.model import Select
@@ -25,6 +26,17 @@ _TEXTLESS = RECORDS.union(SOURCES, ("Directory", "Category", "Wiki", "Chunk"))
 _NONE = [""]
 _UNPARSED = [State.PENDING.value, State.PARSING.value]
 _UNLINKED = [*_UNPARSED, State.PARSED.value, State.LINKING.value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Sources that cannot be read now, by name: what waits for them is not waited for."""
+
+    roots: Sequence[str] = ()
+    wikis: Sequence[str] = ()
+
+
+NOTHING_MISSING = Missing()
 
 
 def works_on(stage: Stage, label: str) -> bool:
@@ -49,17 +61,23 @@ def does(stages: Set[str], step: "Step") -> bool:
     return (READ if PARTITION in step.labels else step.stage.name) in stages
 
 
-async def is_nothing_waiting(store: Store, stages: Set[str]) -> bool:
+async def is_nothing_waiting(store: Store, stages: Set[str], missing: Missing = NOTHING_MISSING) -> bool:
     """Whether nothing waits for one of these stages now or is in it, whatever others could still bring."""
     waiting = [Select(labels=[PARTITION], states=_UNPARSED, limit=1)] if READ in stages else []
+    passed: list[str] = []
     for stage in (PARSE, LINK, EMBED):
         if stage.name in stages:
             states = [stage.waiting.value, stage.working.value]
-            waiting.append(Select(labels=await labels_of(store, stage), states=states, limit=1))
-    return not any([await store.nodes(each) for each in waiting])
+            if stage is not EMBED and (missing.roots or missing.wikis):
+                passed += states
+            else:
+                waiting.append(Select(labels=await labels_of(store, stage), states=states, limit=1))
+    if any([await store.nodes(each) for each in waiting]):
+        return False
+    return not passed or not await _ahead(store, passed, passed, _NONE, missing)
 
 
-async def is_over(store: Store, stages: Set[str]) -> bool:
+async def is_over(store: Store, stages: Set[str], missing: Missing = NOTHING_MISSING) -> bool:
     """Whether nothing waits for a stage up to the last of these, and nothing can still bring one such.
 
     For all but `embed`, for which everything must be at rest.
@@ -67,5 +85,29 @@ async def is_over(store: Store, stages: Set[str]) -> bool:
     files = _UNLINKED if LINK.name in stages else _UNPARSED if PARSE.name in stages else _NONE
     # To link an article is to find others.
     articles = _NONE if files is _NONE else _UNLINKED
-    (left,) = (await store.ask("ahead", {"files": files, "articles": articles})).rows[0]
-    return not left
+    return not await _ahead(store, files, articles, _UNPARSED, missing, reads=READ in stages)
+
+
+async def _ahead(
+    store: Store,
+    files: Sequence[str],
+    articles: Sequence[str],
+    partitions: Sequence[str],
+    missing: Missing,
+    *,
+    reads: bool = True,
+) -> int:
+    """How many of these are in these states, without what waits for a missing source.
+
+    A partition of a missing root brings nothing; but a worker that `reads` has to find that out and fail it.
+    """
+    asked = {
+        "files": files,
+        "articles": articles,
+        "partitions": partitions,
+        "roots": missing.roots or _NONE,
+        "unread": _NONE if reads else missing.roots or _NONE,
+        "wikis": missing.wikis or _NONE,
+    }
+    (left,) = (await store.ask("ahead", {name: list(values) for name, values in asked.items()})).rows[0]
+    return int(left)

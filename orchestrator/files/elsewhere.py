@@ -268,7 +268,7 @@ async def _waiting(store: Store, roots: Sequence[Root]) -> list[Elsewhere]:
         Elsewhere(
             root=root,
             files=counts["File", root.name] if not root.is_foreign or (root.host, PARSE.name) not in at_work else 0,
-            parts=counts["Partition", root.name] if root.is_foreign and (root.host, READ) not in at_work else 0,
+            parts=counts["Partition", root.name] if (root.host or this_host(), READ) not in at_work else 0,
         )
         for root in roots
     ]

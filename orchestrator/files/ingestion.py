@@ -149,13 +149,17 @@ class Ingestion:
     async def obstacle(self, run: Run) -> SourceLost | None:
         return await self._places.waiting(_root_of(run))
 
+    async def missing(self) -> Sequence[str]:
+        await self._places.look(at_once=bool(self._places.lost))
+        return self._places.lost
+
     async def left(self) -> SourceLost | None:
         await self._places.look(at_once=True)
         return await self._places.waiting()
 
     async def is_at_rest(self) -> bool:
         """Files that wait for a root that is missing are left to wait."""
-        await self._places.look(at_once=bool(self._places.lost))
+        await self.missing()
         if not await self._is_anything_left():
             return True
         await settle_files(self._lifecycle)

@@ -112,6 +112,10 @@ class Reader(RunReader, Protocol):
         """Why something that the run has found cannot be read: its source is missing."""
         ...
 
+    async def missing(self) -> Sequence[str]:
+        """The names of its sources that cannot be read now, as far as this process knows."""
+        ...
+
     async def left(self) -> SourceLost | None:
         """What waits for sources that are missing, if anything does."""
         ...

@@ -173,6 +173,9 @@ class Expansion:
     async def obstacle(self, run: Run) -> SourceLost | None:
         return await self._waiting_for(_name_of(run))
 
+    async def missing(self) -> Sequence[str]:
+        return sorted(self.sources.lost)
+
     async def left(self) -> SourceLost | None:
         for wiki in self.sources.lost:
             if left := await self._waiting_for(wiki):

@@ -57,9 +57,10 @@ def test_a_killed_ingest_of_a_folder_that_was_moved_away_is_finished_when_it_is_
     assert str(mill.root) in run["reason"]
     assert mill.standing().in_error == 0 and mill.standing().labels["File"]["pending"] > 0
 
-    again = mill.cli("worker", "--drain", "--json")
-    assert (again.code, again.error["code"]) == (1, "root_missing")
-    assert f"files of corpus wait for {mill.root}, which is missing" in again.error["message"]
+    for stages in ((), ("--stages", "parse"), ("--stages", "parse,link")):
+        again = mill.cli("worker", "--drain", *stages, "--json")
+        assert (again.code, again.error["code"]) == (1, "root_missing")
+        assert f"files of corpus wait for {mill.root}, which is missing" in again.error["message"]
 
     away.rename(mill.root)
     mill.start(*command, "--embedder", "none").end()

@@ -20,6 +20,7 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.course import begin, try_again
 from orchestrator.runs.records import PARTITION, Run, read_runs
 from orchestrator.runs.sources import MassDeletion, is_mass_deletion
+from orchestrator.stages import STAGES
 from orchestrator.verifying import Wanted, examine
 from pipelines.files import making
 from pipelines.files.making import Made, Task
@@ -66,10 +67,10 @@ async def latest(store: Store) -> Run:
     return (await read_runs(store))[0]
 
 
-async def drain(store: Store) -> Report:
+async def drain(store: Store, *stages: str) -> Report:
     """What `worker --drain` does, in a process that knows nothing of the job before."""
     async with asyncio.timeout(60):
-        return await Job(store, Plan(embedder=NONE)).run()
+        return await Job(store, Plan(embedder=NONE, stages=frozenset(stages or STAGES))).run()
 
 
 async def assert_equal_to_a_rebuild(mill: Mill) -> None:
@@ -370,6 +371,43 @@ async def test_a_file_that_is_back_when_its_folder_is_looked_through_is_read(
     await mill.run(NONE)
     assert len(taken) == 30 and (await latest(store)).outcome == "completed"
     await assert_equal_to_a_rebuild(mill)
+
+
+@HERE_AND_ON_A_SERVER
+@pytest.mark.parametrize("stages", ["parse", "link", "parse,link", "read,parse,link"])
+async def test_a_worker_of_some_stages_ends_where_files_wait_for_a_missing_folder(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path, stages: str
+) -> None:
+    await mill.job(NONE, stages=0).run()
+    notes.place.rename(tmp_path / "away")
+    report = await drain(store, *stages.split(","))
+    assert isinstance(report.lost, RootMissing)
+    assert report.lost.message.startswith(f"30 files of notes wait for {notes.place}, which is missing")
+    assert set((await waiting_files(store)).values()) == {0} and report.standing.in_error == 0
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_worker_of_some_stages_ends_where_most_of_a_folder_is_gone(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    await mill.job(NONE, stages=0).run()
+    take_away(notes, tmp_path / "aside")
+    report = await drain(store, "parse")
+    assert isinstance(report.lost, MassDeletion) and "20 of the 30 files of notes are gone" in report.lost.message
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_worker_that_does_not_read_leaves_a_missing_folder_to_those_who_do(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    job = mill.job(NONE)
+    await job._files.register()
+    [plan] = await job._files.plans()
+    await begin(Lifecycle(store=store), plan, owner="a test", say=lambda _: None)
+    notes.place.rename(tmp_path / "away")
+    report = await drain(store, "parse")
+    assert isinstance(report.lost, RootMissing) and report.lost.message.startswith("1 part of notes waits for ")
+    assert (await latest(store)).is_open
 
 
 @HERE_AND_ON_A_SERVER
