@@ -200,7 +200,11 @@ def test_a_reader_that_cannot_close_its_graph_ends_all_the_same(cli: Cli) -> Non
         stdout=subprocess.PIPE,
     )
     asked = {"url": "kuzu:./graph.kuzu", "project": PROJECT, "login": None, "again": False}
-    process.communicate(json.dumps(asked).encode() + b"\n", timeout=DEADLINE)
+    assert process.stdin and process.stdout
+    process.stdin.write(json.dumps(asked).encode() + b"\n")
+    process.stdin.flush()
+    assert process.stdout.read(1), "it has opened the graph"
+    process.communicate(timeout=DEADLINE)
     assert process.returncode == 1
 
 
