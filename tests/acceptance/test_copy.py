@@ -174,7 +174,7 @@ def test_kill_9_anywhere_and_the_same_command_goes_on_to_the_same_graph(cli: Cli
         process.wait()
         killed += process.returncode == -signal.SIGKILL
     ended = done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu", "--json")).json
-    # The file makes its last leap when the copy closes it: a process may end before a late kill reaches it.
+    # A copy that was begun several times ends as a smaller file than one that was not, so late kills may find it done.
     assert killed >= kills // 2
     assert (ended["nodes"], ended["edges"]) == (undisturbed["nodes"], undisturbed["edges"])
     assert picture_of(f"kuzu:{target}") == before
