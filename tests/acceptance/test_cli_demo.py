@@ -8,9 +8,7 @@ import time
 import pytest
 
 from .conftest import Cli, Outcome
-
-# It takes a few seconds on a machine with nothing else to do.
-PATIENCE = 140
+from .jobs import DEADLINE
 
 
 def test_the_demo_shows_all_of_it_and_again_finds_nothing_to_do(cli: Cli) -> None:
@@ -40,7 +38,7 @@ def test_the_demo_ends_what_it_started_when_it_is_told_to_end(cli: Cli, number: 
     # A terminal tells everybody, a service manager the one that it started.
     (os.killpg if number is signal.SIGINT else os.kill)(process.pid, number)
     # Whoever was left behind would hold the other ends of these pipes.
-    _, err = process.communicate(timeout=PATIENCE)
+    _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 128 + number, err
 
 
@@ -67,7 +65,7 @@ def _played(cli: Cli, *arguments: str) -> Outcome:
     (cli.folder / "graphmill.toml").write_text('store = "bolt://127.0.0.1:1"\n')
     settings = {"GRAPHMILL_STORE": "bolt://127.0.0.1:1", "GRAPHMILL_EMBEDDER": "openai:none", "GRAPHMILL_RATE": "1"}
     process = Cli(folder=cli.folder, environment={**cli.environment, **settings}).start(*arguments)
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, out + err
     return Outcome(code=process.returncode, out=out, err=err)
 
