@@ -51,6 +51,7 @@ class Engine:
         self._gate = ReadGate()
         self._number = 0
         self._reopens = False
+        self._full: StoreFull | None = None
         self.was_opened = False
         self.lists = ListChanges(matter=self.traits.checkpoint_mixes_lists)
         self._row_counts: dict[str, int] = {}
@@ -309,7 +310,7 @@ class Engine:
         except Exception as error:
             # It may have happened: a failure after the log was written is durable all the same.
             if isinstance(full := translate(error, doing), StoreFull):
-                self._give_up()
+                self._give_up(full)
                 raise full from error
             expected = self._number + 1
             log.warning("the answer to a commit was lost (%s); looking it up", error)
@@ -321,9 +322,10 @@ class Engine:
         if counted:
             self._number += 1
 
-    def _give_up(self) -> None:
+    def _give_up(self, full: StoreFull) -> None:
         """Leave the handle as it is. Closing it would write what is left in its buffers, and end the process if it
         cannot, so it is kept alive for good; the next process finds every acknowledged commit."""
+        self._full = full
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._database))
         self._database = self._writer = None
         self._readers = {}
@@ -378,6 +380,8 @@ class Engine:
         return self._readers[thread]
 
     def _session(self) -> Session:
+        if self._full:  # every later call gives the reason, because any of them may be the one whose error is shown
+            raise StoreFull(self._full.message, hint=self._full.hint)
         if self._database is None or self._connect is None:
             raise StoreClosed(f"{self.path} is closed", hint="open the store again")
         return Session(self._connect(self._database), threads=_THREADS)
