@@ -156,7 +156,11 @@ class Guard:
         with suppress(OSError):
             file = self.path.stat()
             checksums = self._checksums([*self.noted_ends(), self.log_size()])
-            record = {"file": [file.st_size, file.st_mtime_ns], "log": list(checksums.items())}
+            record = {
+                "file": [file.st_size, file.st_mtime_ns],
+                "log": list(checksums.items()),
+                "notes": self._checksum_of_notes(),
+            }
             self._closed.write_text(json.dumps(record))
 
     def forget_close(self) -> None:
@@ -327,8 +331,13 @@ class Guard:
         with suppress(OSError, ValueError, TypeError, LookupError):
             record = json.loads(self._closed.read_bytes())
             size, modified = record["file"]
-            return Closed(file_size=size, modified_ns=modified, checksums=dict(record["log"]))
+            # A graphmill that knows no such record, or files put back from a backup, leave one of another log.
+            if record["notes"] == self._checksum_of_notes():
+                return Closed(file_size=size, modified_ns=modified, checksums=dict(record["log"]))
         return None
+
+    def _checksum_of_notes(self) -> int:
+        return zlib.crc32(self._notes.read_bytes() if self._notes.exists() else b"")
 
     def _checksums(self, ends: Iterable[int]) -> dict[int, int]:
         """Of the log up to each of these ends that it reaches."""

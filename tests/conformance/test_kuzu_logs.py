@@ -185,6 +185,23 @@ def test_a_log_that_was_damaged_after_the_close_is_refused_and_recovers_up_to_th
     assert (closed_with_log.with_name("graph.before-recovery") / log.name).read_bytes() == data
 
 
+@pytest.mark.parametrize("later", [5, 15])
+async def test_a_record_of_an_earlier_close_says_nothing_of_a_later_log(
+    engine: str, closed_with_log: Path, later: int
+) -> None:
+    """An earlier version of graphmill leaves it where it is, and so does who puts files back from a backup."""
+    record = closed_with_log.with_name("graph.closed")
+    stale = record.read_bytes()
+    store = await opened(engine, closed_with_log)
+    await store._write(lambda: store._engine.checkpoint(wait=True))
+    for number in range(later):
+        await store.commit(file_batch(f"later-{number}", name="y" * 3000))
+    store._engine.checkpoint = lambda *, wait: False  # type: ignore[method-assign]
+    await store.close()
+    record.write_bytes(stale)
+    assert await found(engine, closed_with_log) == 10 + later
+
+
 @pytest.mark.parametrize(("lost", "whole"), [(1, 9), (5000, 8)])
 async def test_a_log_that_was_torn_after_the_close_opens_at_the_last_whole_commit(
     engine: str, closed_with_log: Path, lost: int, whole: int
