@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import cypher
-from graph_stores.kuzu.rebuild import CannotRebuild, rebuild, scan
+from graph_stores.kuzu.rebuild import rebuild, scan
 from graph_stores.kuzu.session import DIALECT, Session
 from graph_stores.kuzu.traits import TRAITS
 
@@ -58,6 +58,8 @@ def _die_with_parent(parent: int) -> None:
 
 
 def main(parent: str, deed: str, engine: str, path: str, *more: str) -> None:
+    # At once: an ordinary end would checkpoint.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _die_with_parent(int(parent))
     session = _opened(engine, Path(path))
     if deed == "scan":
@@ -72,7 +74,9 @@ def main(parent: str, deed: str, engine: str, path: str, *more: str) -> None:
 if __name__ == "__main__":
     try:
         main(*sys.argv[1:])
-    except (RuntimeError, CannotRebuild, ValueError, OSError) as error:
+    except ImportError:  # no word of the engine on the files: the interpreter's own exit code says so
+        raise
+    except Exception as error:  # noqa: BLE001 an ordinary end would checkpoint
         print(str(error).strip().replace("\n", " "), file=sys.stderr, flush=True)
         os._exit(_ERROR)
     os._exit(0)

@@ -11,13 +11,15 @@ import fcntl
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from graph_stores.errors import PermanentStoreError, StoreDamaged, StoreFull
+from graph_stores.errors import NotAStore, PermanentStoreError, StoreDamaged, StoreFull, StoreOwned, TransientStoreError
+from graph_stores.kuzu.errors import translate_open
 from graph_stores.kuzu.guard import Guard
 from graph_stores.kuzu.traits import TRAITS
 
@@ -26,6 +28,8 @@ log = logging.getLogger("graphmill.store")
 _BACKUP = "before-recovery"
 _SECONDS = 3600.0
 _LONGEST_FAREWELL, _FAREWELL_LOOK = 60.0, 0.02
+_NOT_LOADED = 1
+_ENDED_BY_OTHERS = (-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +50,15 @@ def attempt(deed: str, engine: str, *paths: Path) -> Outcome:
     """Open, scan, checkpoint or rebuild a database in a child process."""
     probe = [sys.executable, "-P", "-m", "graph_stores.kuzu.probe", str(os.getpid())]
     command = [*probe, deed, engine, *map(str, paths)]
-    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
+    ended = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_SECONDS,
+        check=False,
+        process_group=0,  # Ctrl-C would end it in the middle, and its end would checkpoint without a guard
+    )
     lines = ended.stderr.strip().splitlines()
     return Outcome(code=ended.returncode, error=lines[-1] if lines else "")
 
@@ -71,17 +83,32 @@ def make_usable(engine: str, path: Path, guard: Guard, *, deaths: int = 0, first
         return
     # After one death only opening is tried: it is cheap. After more of them, something that was opened was deadly.
     deed = "scan" if deaths > 1 or strange_log else "open"
-    outcome = None if lost else attempt(deed, engine, path)
+    outcome = None if lost else _judged(deed, engine, path)
     if end is not None and not (outcome and outcome.done):
         if not lost:
             log.warning("the end of the log of %s is torn; it is cut back to the last whole commit", path)
         guard.cut_log(end)
-        outcome = attempt(deed, engine, path) if tries else None
+        outcome = _judged(deed, engine, path) if tries else None
     if outcome and outcome.crashed:
         when = "read" if deed == "scan" else "opened"
         raise _unusable(engine, path, f"crashes the {engine} engine when it is {when}")
     if put_back and deaths:
         _prove_checkpoint(engine, path, guard)
+
+
+def _judged(deed: str, engine: str, path: Path) -> Outcome:
+    """What the engine makes of the files; an error if it did not get to look at them, as that says nothing of them."""
+    outcome = attempt(deed, engine, path)
+    error = translate_open(RuntimeError(outcome.error), path, engine)
+    if not outcome.done and not outcome.crashed and isinstance(error, StoreOwned | StoreFull):
+        raise error
+    if outcome.code == _NOT_LOADED:
+        raise NotAStore(
+            f"the {engine} engine cannot be loaded: {outcome.error}", hint=f"pip install 'graphmill[{engine}]'"
+        )
+    if outcome.code in _ENDED_BY_OTHERS:
+        raise TransientStoreError(f"the process that opens {path} was ended", hint="run the command again")
+    return outcome
 
 
 def _wait_for_child_of_dead_owner(path: Path) -> None:

@@ -23,7 +23,14 @@ def child(
     """With `fault`, the engine kills its process where that is scripted: see crashing/engine.py."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.conformance.kuzu_child", deed, engine, str(path), *more]
     scripted = {"PYTHONPATH": str(CRASHING), "FAULT": fault} if fault else {}
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, **scripted})
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, **scripted},
+        start_new_session=bool(fault),  # a scripted Ctrl-C is not for the tests
+    )
 
 
 CRASHING = Path(__file__).parent / "crashing"

@@ -12,8 +12,12 @@ from pathlib import Path
 import pytest
 
 from graph_stores import kuzu
+from graph_stores.errors import TransientStoreError
+from graph_stores.kuzu import recovery
 from graph_stores.kuzu import store as embedded
 from graph_stores.kuzu.engine import Engine
+from graph_stores.kuzu.guard import Guard
+from graph_stores.kuzu.traits import TRAITS
 from tests.conformance.kuzu_child import child
 
 _WAIT = 600.0
@@ -91,6 +95,54 @@ def test_a_child_whose_parent_died_while_it_started_does_not_open_the_database(e
     assert not path.exists()
     assert exit_code(parent=os.getpid()) == 0
     assert path.exists()
+
+
+@pytest.mark.parametrize("end", ["write_and_die", "write_and_close"])
+def test_ctrl_c_while_a_child_tries_the_graph_costs_nothing(engine: str, tmp_path: Path, end: str) -> None:
+    """A child that ended by it would checkpoint, without a guard: the log would be gone, and the graph refused."""
+    path = tmp_path / "graph"
+    child(end, engine, path)
+    os.utime(path)
+    child("uuids", engine, path, fault="interrupt")
+    after = child("uuids", engine, path)
+    assert (after.stdout.split(), after.stderr) == ([str(number) for number in range(10)], "")
+
+
+_HOLD = """
+import importlib, os, sys
+database = importlib.import_module(sys.argv[1]).Database(sys.argv[2], auto_checkpoint=False)
+print("opened", flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+def test_a_log_is_not_cut_because_another_program_has_the_database_open(engine: str, tmp_path: Path) -> None:
+    """Without notes, as in a copy of the file and its log only, all of the log is beyond the last note."""
+    path = tmp_path / "graph"
+    child("write_and_close", engine, path)
+    for suffix in ("lock", "seal", "commits", "closed"):
+        path.with_name(f"graph.{suffix}").unlink()
+    command = [sys.executable, "-c", _HOLD, TRAITS[engine].module, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout and other.stdout.readline() == "opened\n"
+        refused = child("uuids", engine, path)
+    assert (refused.stdout.split()[0], refused.stderr) == ("store_owned", "")
+    assert child("uuids", engine, path).stdout.split() == [str(number) for number in range(10)]
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_a_log_is_not_cut_because_the_child_was_ended(
+    engine: str, tmp_path: Path, by: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "graph"
+    child("write_and_die", engine, path)
+    path.with_name("graph.commits").unlink()
+    log = path.with_name("graph.wal").read_bytes()
+    monkeypatch.setattr(recovery, "attempt", lambda *_: recovery.Outcome(code=-by, error=""))
+    with pytest.raises(TransientStoreError):
+        recovery.make_usable(engine, path, Guard(path, lambda _: None), deaths=1, first=True)
+    assert path.with_name("graph.wal").read_bytes() == log
 
 
 class _Heard(logging.Handler):

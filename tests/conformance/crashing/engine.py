@@ -3,7 +3,7 @@
 `kuzu.py` and `ladybug.py` beside this file stand for the engines when this folder comes first on PYTHONPATH. The fault
 is in the data, as a real one is, so every process that comes upon it dies: a log that holds the word DEADLY.
 FAULT=checkpoint: CHECKPOINT dies. FAULT=checkpointed: CHECKPOINT leaves a file that cannot be opened. FAULT=log: such a
-log cannot be read.
+log cannot be read. FAULT=interrupt: Ctrl-C is pressed when a child process has opened the database.
 """
 
 import importlib
@@ -42,6 +42,8 @@ def _script(real: ModuleType) -> None:
             _die()
         open_database(self, path, *more, **options)
         databases[id(self)] = path
+        if fault == "interrupt" and "graph_stores.kuzu.probe" in sys.orig_argv:
+            os.killpg(os.getpgid(os.getppid()), signal.SIGINT)
 
     def connected(self: Any, database: Any, *more: Any, **options: Any) -> None:
         connect(self, database, *more, **options)
