@@ -134,7 +134,10 @@ class ParseFiles:
             if made.content_hash is None:
                 fate = await self._places.fate_of(root, path)
                 if fate is Fate.WAITS:
-                    return None
+                    brought = (await self._contents({node.uuid})).get(node.uuid)
+                    if brought is None:
+                        return None
+                    made = await self._pool.run(replace(task, packed=brought))
                 if fate is Fate.THERE:
                     made = await self._pool.run(task)
                     if made.content_hash is None:

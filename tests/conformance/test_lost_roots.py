@@ -14,7 +14,7 @@ from graph_stores.model import Batch, Select
 from graph_stores.protocol import Store
 from orchestrator.files import elsewhere, ingestion, scan
 from orchestrator.files.parse import ParseFiles
-from orchestrator.files.roots import RootMissing
+from orchestrator.files.roots import RootMissing, Source, resolve
 from orchestrator.job import Job, Plan, Report
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.course import begin, try_again
@@ -239,6 +239,22 @@ async def test_files_that_vanish_after_they_were_found_wait_where_they_are_most_
     mended = await latest(store)
     assert (mended.uuid, mended.outcome, mended.watermark_after) == (run.uuid, "completed", run.read_at)
     await assert_equal_to_a_rebuild(mill)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_files_that_bring_their_content_do_not_wait_for_a_folder_that_is_mostly_gone(
+    store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    """They are claimed wherever they are: given back, they would be claimed again and again."""
+    root = resolve(Source(path=notes.place, store_content=True), {})
+    await Lifecycle(store=store).upsert([root.node(store.project)])
+    await Mill(store=store, roots=[]).scan()
+    assert set(await waiting_files(store)) == set(notes.paths)
+    take_away(notes, tmp_path / "aside")
+    assert (await drain(store)).lost is None
+    assert len((await picture(store)).of("MarkdownSection")) == 30
+    with pytest.raises(MassDeletion):
+        await Mill(store=store, roots=[]).scan()
 
 
 @HERE_AND_ON_A_SERVER
