@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +18,7 @@ from graph_stores.model import VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.checks import problems
 from orchestrator.embed import EmbedLater, EmbedTexts, SkipTexts, send_back_what_another_model_made
-from orchestrator.files.elsewhere import stranded
+from orchestrator.files.elsewhere import FilesElsewhere, left_elsewhere, stranded
 from orchestrator.files.ingestion import Ingestion
 from orchestrator.files.roots import KIND as FILES
 from orchestrator.files.roots import Source
@@ -333,15 +333,29 @@ class Job:
         return self._plan.stages == frozenset(STAGES)
 
     async def _give_up_on_other_machines(self) -> None:
-        if error := await stranded(self._store, self._files.lost):
-            raise error
+        if not self._leaves_stages_out:
+            if error := await stranded(self._store, self._files.lost):
+                raise error
+        elif (left := await left_elsewhere(self._store)) and await self._is_done_but_for(self._files.away):
+            raise FilesElsewhere.of(left)
+
+    @property
+    def _leaves_stages_out(self) -> bool:
+        """Whether it ends before everything is at rest; to embed, all must be, unless nobody else can do the rest."""
+        alone = not self._store.capabilities.many_processes
+        return not self._ends and (alone or EMBED.name not in self._plan.stages)
+
+    async def _is_done_but_for(self, away: Sequence[str] = ()) -> bool:
+        """Whether its own stages have nothing left but what waits for missing sources and these roots."""
+        missing = replace(await self._missing(), away=away)
+        if self._store.capabilities.many_processes:
+            return await is_over(self._store, self._plan.stages, missing)
+        # Nobody else can come to do what it leaves out.
+        return await is_nothing_waiting(self._store, self._plan.stages, missing)
 
     async def _is_at_rest(self) -> bool:
-        if self._plan.stages != frozenset(STAGES) and not self._store.capabilities.many_processes:
-            # Nobody else can come to do what it leaves out.
-            return await is_nothing_waiting(self._store, self._plan.stages, await self._missing())
-        if EMBED.name not in self._plan.stages:
-            return await is_over(self._store, self._plan.stages, await self._missing())
+        if self._leaves_stages_out:
+            return await self._is_done_but_for()
         resting = {kind for kind, reader in self._kinds.items() if await reader.is_at_rest()}
         runs = [run for run in await read_runs(self._store, only_open=True) if run.kind in self._kinds]
         for run in runs:

@@ -34,6 +34,11 @@ class Missing:
 
     roots: Sequence[str] = ()
     wikis: Sequence[str] = ()
+    away: Sequence[str] = ()
+    """Roots that only other machines have."""
+
+    def __bool__(self) -> bool:
+        return bool(self.roots or self.wikis or self.away)
 
 
 NOTHING_MISSING = Missing()
@@ -63,18 +68,19 @@ def does(stages: Set[str], step: "Step") -> bool:
 
 async def is_nothing_waiting(store: Store, stages: Set[str], missing: Missing = NOTHING_MISSING) -> bool:
     """Whether nothing waits for one of these stages now or is in it, whatever others could still bring."""
-    waiting = [Select(labels=[PARTITION], states=_UNPARSED, limit=1)] if READ in stages else []
+    waiting = [Select(labels=[PARTITION], states=_UNPARSED, limit=1)] if READ in stages and not missing else []
     passed: list[str] = []
     for stage in (PARSE, LINK, EMBED):
         if stage.name in stages:
             states = [stage.waiting.value, stage.working.value]
-            if stage is not EMBED and (missing.roots or missing.wikis):
+            if stage is not EMBED and missing:
                 passed += states
             else:
                 waiting.append(Select(labels=await labels_of(store, stage), states=states, limit=1))
     if any([await store.nodes(each) for each in waiting]):
         return False
-    return not passed or not await _ahead(store, passed, passed, _NONE, missing)
+    parts = _UNPARSED if READ in stages else _NONE
+    return not missing or not await _ahead(store, passed or _NONE, passed or _NONE, parts, missing)
 
 
 async def is_over(store: Store, stages: Set[str], missing: Missing = NOTHING_MISSING) -> bool:
@@ -105,8 +111,8 @@ async def _ahead(
         "files": files,
         "articles": articles,
         "partitions": partitions,
-        "roots": missing.roots or _NONE,
-        "unread": _NONE if reads else missing.roots or _NONE,
+        "roots": [*missing.roots, *missing.away] or _NONE,
+        "unread": [*missing.away, *(() if reads else missing.roots)] or _NONE,
         "wikis": missing.wikis or _NONE,
     }
     (left,) = (await store.ask("ahead", {name: list(values) for name, values in asked.items()})).rows[0]

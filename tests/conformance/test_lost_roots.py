@@ -13,6 +13,7 @@ from graph_stores.errors import StoreClosed
 from graph_stores.model import Batch, Select
 from graph_stores.protocol import Store
 from orchestrator.files import elsewhere, ingestion, scan
+from orchestrator.files.elsewhere import FilesElsewhere
 from orchestrator.files.parse import ParseFiles
 from orchestrator.files.roots import RootMissing, Source, resolve
 from orchestrator.job import Job, Plan, Report
@@ -31,6 +32,7 @@ from tests.conformance.expansions import bury
 from tests.conformance.folders import NONE, Folder, Mill, quicken
 from tests.conformance.pictures import Picture, differences, picture
 from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER
+from tests.conformance.test_files_elsewhere import carry_off
 from tests.conformance.wrapped import wrapped
 
 FOLDERS = "abcdef"
@@ -410,6 +412,21 @@ async def test_a_worker_of_some_stages_ends_where_most_of_a_folder_is_gone(
     take_away(notes, tmp_path / "aside")
     report = await drain(store, "parse")
     assert isinstance(report.lost, MassDeletion) and "20 of the 30 files of notes are gone" in report.lost.message
+
+
+@HERE_AND_ON_A_SERVER
+@pytest.mark.parametrize("stages", ["parse", "parse,link"])
+async def test_a_worker_of_some_stages_ends_where_files_wait_for_another_machine(
+    store: Store, notes: Folder, tmp_path: Path, stages: str
+) -> None:
+    """What it parses of another folder waits for stages that it leaves out, and that is nothing to wait for."""
+    here = Folder(tmp_path / "here")
+    here.write("page.md", "# Page\n\nA text.\n")
+    await Mill(store=store, roots=[notes, here]).job(NONE, stages=0).run()
+    await carry_off(store, notes)
+    with pytest.raises(FilesElsewhere, match="30 files of notes are on mill-1"):
+        await drain(store, *stages.split(","))
+    assert set(await waiting_files(store)) == set(Folder(tmp_path / "away").paths)
 
 
 @HERE_AND_ON_A_SERVER
