@@ -126,6 +126,11 @@ class Guard:
         size = self.log_size()
         return sum(end > size for end in self.noted_ends())
 
+    def forget_lost(self) -> None:
+        """Or a commit that is written in their place would seem to end where one of them did."""
+        size = self.log_size()
+        self._notes.write_bytes(b"".join(_NOTE.pack(end) for end in self.noted_ends() if end <= size))
+
     def cut_log(self, end: int) -> None:
         """Cut off what was never acknowledged, and keep the log as it was: after a power cut notes may be missing."""
         if self.log.exists():

@@ -74,6 +74,7 @@ def make_usable(engine: str, path: Path, guard: Guard, *, deaths: int = 0, first
     put_back = guard.recover()
     if lost := guard.lost_commits():
         log.warning("the log of %s is cut off: its last %d commits are lost", path, lost)
+        guard.forget_lost()
     end = guard.torn_end()
     if not path.exists():
         return

@@ -70,6 +70,12 @@ async def write_and_die(engine: str, path: Path) -> None:
     os._exit(0)
 
 
+async def write_one_and_die(engine: str, path: Path) -> None:
+    store = await opened(engine, path)
+    await store.commit(file_batch("one more"))
+    os._exit(0)
+
+
 async def write_and_close(engine: str, path: Path) -> None:
     """Ten commits in the log only, and a clean end; as where a checkpoint is not worth it."""
     store = await opened(engine, path)
@@ -206,6 +212,7 @@ _ALL = (
     try_to_open,
     die_as_owner,
     write_and_die,
+    write_one_and_die,
     write_and_close,
     run_out_of_room,
     close_without_room,

@@ -72,6 +72,22 @@ async def test_torn_log_opens_at_the_last_whole_commit(engine: str, with_log: Pa
     assert await found(engine, with_log) == whole
 
 
+async def test_commits_that_were_lost_once_are_told_once_and_end_nothing_later(
+    engine: str, with_log: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The notes of where they ended would say that a later commit ends there, in its middle."""
+    log = log_of(with_log)
+    os.truncate(log, log.stat().st_size - 5000)
+    assert await found(engine, with_log, log_limit=1 << 40) == 8
+    assert "its last 2 commits are lost" in caplog.text
+    caplog.clear()
+    assert child("write_one_and_die", engine, with_log).returncode == 0
+    with log.open("ab") as file:
+        file.write(bytes(6000))
+    assert await found(engine, with_log) == 9
+    assert "lost" not in caplog.text
+
+
 @pytest.mark.parametrize("torn", [3, 700, 3000])
 async def test_commit_that_was_being_written_at_the_kill_is_cut_off(engine: str, with_log: Path, torn: int) -> None:
     """What lies beyond the last noted commit is half of the next one."""
