@@ -275,7 +275,7 @@ async def test_log_that_cannot_be_written_ends_the_handle_and_nothing_is_half(en
         f"store_full the commit failed: there is no room on the disk for {path}.wal "
         "free some space and run the command again; what was committed before is safe"
     )
-    assert [other.split()[0] for other in others] == ["store_closed", "done"]
+    assert [other.split()[0] for other in others] == ["store_full", "done"]
     assert await found(engine, path) in (1, 201)
     store = await opened(engine, path)
     await store.commit(file_batch("there is room again"))
