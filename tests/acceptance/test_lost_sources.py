@@ -58,7 +58,7 @@ def test_a_killed_ingest_of_a_folder_that_was_moved_away_is_finished_when_it_is_
     assert mill.standing().in_error == 0 and mill.standing().labels["File"]["pending"] > 0
 
     for stages in ((), ("--stages", "parse"), ("--stages", "parse,link")):
-        again = mill.cli("worker", "--drain", *stages, "--json")
+        again = mill.cli("worker", "--drain", "--embedder", "none", *stages, "--json")
         assert (again.code, again.error["code"]) == (1, "root_missing")
         assert f"files of corpus wait for {mill.root}, which is missing" in again.error["message"]
 
