@@ -19,10 +19,9 @@ from orchestrator.wikipedia.outages import OUTAGE_PAUSE
 from orchestrator.wikipedia.wikis import Crawl, PageSource, read_wikis
 from orchestrator.worker import Pause
 from orchestrator.workers import read_workers
-from pipelines.wikipedia.asking import ContactMissing
 from pipelines.wikipedia.dump import DumpMissing
 from pipelines.wikipedia.dump_errors import DumpUnreadable
-from pipelines.wikipedia.model import Pages, WikiUnavailable
+from pipelines.wikipedia.model import ContactMissing, Pages, WikiUnavailable
 
 
 class DumpLost(SourceLost):

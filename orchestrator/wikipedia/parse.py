@@ -32,6 +32,7 @@ from pipelines.wikipedia.model import (
     TITLES_AT_ONCE,
     Absence,
     Absent,
+    CannotParse,
     Found,
     Page,
     Pages,
@@ -39,7 +40,6 @@ from pipelines.wikipedia.model import (
     Site,
     WikiUnavailable,
 )
-from pipelines.wikipedia.wikitext import CannotParse
 
 # Pages at the end of a redirect, which were sent along with it: not asked for again when their turn comes.
 _MOST_AHEAD = 500

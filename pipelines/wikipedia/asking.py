@@ -23,7 +23,7 @@ import aiohttp
 
 from graph_stores.errors import GraphmillError, Misuse
 from pipelines.embedding.retry_after import seconds_to_wait
-from pipelines.wikipedia.model import WikiUnavailable
+from pipelines.wikipedia.model import ContactMissing, WikiUnavailable
 from pipelines.wikipedia.politeness import LONGEST_PAUSE, Limits, Politeness, Sharing, Turns, folder_of, is_loopback
 
 Answer = dict[str, Any]
@@ -56,10 +56,6 @@ _BUSY = {408, 425, 429}
 _BUSY_CODES = {"maxlag", "ratelimited", "readonly", "timeout"}
 _TOO_MANY_CODES = {"toobig", "toomanyvalues", "too-many-titles"}
 _ADDRESS_HINT = "give --api-url the address of the wiki's api.php, for example https://en.wikipedia.org/w/api.php"
-
-
-class ContactMissing(Misuse):
-    code = "contact_missing"
 
 
 class WikiRefused(Misuse):

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from graph_stores.errors import GraphmillError
+from graph_stores.errors import GraphmillError, Misuse
 
 ARTICLES = 0
 CATEGORIES = 14
@@ -25,6 +25,14 @@ class WikiUnavailable(GraphmillError):
     retry_after: float | None = None
     is_rate_limit: bool = False
     """It answers, and says that it is asked too much."""
+
+
+class ContactMissing(Misuse):
+    code = "contact_missing"
+
+
+class CannotParse(Exception):
+    """Says in a sentence why there is nothing to be had from the text."""
 
 
 class Absence(StrEnum):

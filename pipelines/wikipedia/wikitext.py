@@ -6,7 +6,7 @@ only their wiki can. Whether the pages that are linked exist is for others to fi
 
 import re
 
-from pipelines.wikipedia.model import Parsed, Section, Site
+from pipelines.wikipedia.model import CannotParse, Parsed, Section, Site
 from pipelines.wikipedia.wikitext_lines import one_line, tidy
 from pipelines.wikipedia.wikitext_marks import SECTION, fit
 from pipelines.wikipedia.wikitext_reading import Reading
@@ -15,10 +15,6 @@ from pipelines.wikipedia.wikitext_tokens import TooDense, tokens_of, without_com
 LONGEST = 16 * 1024**2
 """In characters. A wiki's own limit is two megabytes unless somebody raised it."""
 _WORD = re.compile(r"\w+")
-
-
-class CannotParse(Exception):
-    """Says in a sentence why there is nothing to be had from the text."""
 
 
 def parse(text: str, *, title: str, site: Site) -> Parsed:

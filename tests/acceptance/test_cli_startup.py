@@ -53,3 +53,16 @@ def test_an_embedded_graph_needs_only_its_own_engine(graph: Cli, arguments: list
 
 def test_json_does_without_the_tables(graph: Cli) -> None:
     assert not imported(graph, "status", "--json") & (HEAVY | SHOW)
+
+
+def test_files_are_read_without_what_asks_wikis(cli: Cli) -> None:
+    (cli.folder / "notes").mkdir()
+    (cli.folder / "notes" / "mill.md").write_text("# Mill\n\nA mill grinds grain into flour.\n")
+    assert not imported(cli, "ingest", "notes") & {
+        "aiohttp",
+        "mwparserfromhell",
+        "neo4j",
+        "ladybug",
+        "torch",
+        "docutils",
+    }

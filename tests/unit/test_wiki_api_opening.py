@@ -9,9 +9,9 @@ import pytest
 from graph_stores.errors import Misuse
 from pipelines.wikipedia.answers import site_of
 from pipelines.wikipedia.api import api_url_of, open_api
-from pipelines.wikipedia.asking import ContactMissing, WikiRefused, is_wikimedia
+from pipelines.wikipedia.asking import WikiRefused, is_wikimedia
 from pipelines.wikipedia.local_api import LocalWiki
-from pipelines.wikipedia.model import WikiUnavailable
+from pipelines.wikipedia.model import ContactMissing, WikiUnavailable
 from pipelines.wikipedia.politeness import Limits
 from tests.unit.scripted_wiki import Fault, ScriptedWiki, WantedTime, busy, scripted
 

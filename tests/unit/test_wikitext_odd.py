@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.wikipedia.model import Site
-from pipelines.wikipedia.wikitext import LONGEST, CannotParse, parse
+from pipelines.wikipedia.model import CannotParse, Site
+from pipelines.wikipedia.wikitext import LONGEST, parse
 
 SITE = Site(
     wiki="testwiki",
