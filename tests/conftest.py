@@ -11,6 +11,8 @@ from typing import Protocol
 import pytest
 from neo4j_server import Neo4jServer
 
+from tests.report import reporter
+
 # A server that lives for minutes spends more on making itself faster than that brings.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
@@ -31,7 +33,9 @@ class GivenNeo4j:
     password: str
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    if plugin := reporter():
+        config.pluginmanager.register(plugin)
     # A shell lets what it starts in the background ignore Ctrl-C, and the commands that the tests interrupt with it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

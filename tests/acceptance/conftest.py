@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -101,27 +102,50 @@ class Cli:
         self.python((Path(__file__).parent / "seed_graph.py").read_text(encoding="utf-8"), url, project)
 
 
-@pytest.fixture
-def cli(tmp_path: Path) -> Cli:
+def cli_in(folder: Path) -> Cli:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(_SETTINGS)}
     environment |= {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "LC_ALL": "C.UTF-8"}
-    environment["XDG_STATE_HOME"] = str(tmp_path / "state")
-    return Cli(folder=tmp_path, environment=environment)
+    environment["XDG_STATE_HOME"] = str(folder / "state")
+    return Cli(folder=folder, environment=environment)
 
 
 @pytest.fixture
-def graph(cli: Cli) -> Cli:
-    """`graphmill` where `init` has been run."""
+def cli(tmp_path: Path) -> Cli:
+    return cli_in(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def made_graph(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    cli = cli_in(tmp_path_factory.mktemp("graph"))
     outcome = cli("init")
     assert outcome.code == 0, outcome.err
     return cli
 
 
+@pytest.fixture(scope="module")  # not longer: one of its leases ends after an hour
+def made_filled(made_graph: Cli, tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    cli = cli_in(tmp_path_factory.mktemp("filled"))
+    _copy(made_graph, cli)
+    cli.seed("kuzu:./graph.kuzu")
+    return cli
+
+
 @pytest.fixture
-def filled(graph: Cli) -> Cli:
+def graph(cli: Cli, made_graph: Cli) -> Cli:
+    """`graphmill` where `init` has been run."""
+    return _copy(made_graph, cli)
+
+
+@pytest.fixture
+def filled(cli: Cli, made_filled: Cli) -> Cli:
     """`graphmill` over a graph with nodes in many states, see `seed_graph.py`."""
-    graph.seed("kuzu:./graph.kuzu")
-    return graph
+    return _copy(made_filled, cli)
+
+
+def _copy(made: Cli, cli: Cli) -> Cli:
+    """A copy of what was made once: the times of its files are kept, so that it counts as closed well."""
+    shutil.copytree(made.folder, cli.folder, dirs_exist_ok=True)
+    return cli
 
 
 @pytest.fixture

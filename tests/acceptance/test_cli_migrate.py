@@ -66,7 +66,9 @@ def test_an_expansion_is_shown_moved_checked_and_finished(expansion: Cli) -> Non
     assert not (expansion.folder / "graph.kuzu.before-migration").exists()
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(500, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "kills", [2, pytest.param(6, marks=pytest.mark.long), pytest.param(500, marks=pytest.mark.soak)]
+)
 def test_a_graph_on_a_server_survives_kills_at_any_moment(served: Cli, old: OldGraph, kills: int) -> None:
     old.write([_scope(number) for number in range(4000)])
     before = old.picture()

@@ -157,7 +157,9 @@ def _kills(cli: Cli, count: int) -> Iterator[float]:
         yield (number + 1) / (count + 1)
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(60, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "kills", [2, pytest.param(4, marks=pytest.mark.long), pytest.param(60, marks=pytest.mark.soak)]
+)
 def test_kill_9_anywhere_and_the_same_command_goes_on_to_the_same_graph(cli: Cli, kills: int) -> None:
     before = grown(cli, nodes=500)
     undisturbed = done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./whole.kuzu", "--json")).json

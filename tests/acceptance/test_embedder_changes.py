@@ -35,7 +35,9 @@ def test_another_embedder_after_an_edit_leaves_a_graph_that_works(cli: Cli) -> N
     assert "no problem" in done("verify")
 
 
-ON_BOTH = pytest.mark.parametrize("mill_on", ["kuzu", pytest.param("neo4j", marks=pytest.mark.neo4j)], indirect=True)
+ON_BOTH = pytest.mark.parametrize(
+    "mill_on", ["kuzu", pytest.param("neo4j", marks=[pytest.mark.neo4j, pytest.mark.long])], indirect=True
+)
 EMBEDDED = "MATCH (n:{label}) WHERE n.projectId = $project RETURN n._state, size(n.embedding), count(*)"
 
 

@@ -1,5 +1,6 @@
 """The distribution as a user gets it: built, installed into an empty environment, run far from the checkout."""
 
+import json
 import os
 import subprocess
 import sys
@@ -47,11 +48,20 @@ def test_source_distribution_holds_every_query(dist: Path) -> None:
         assert {name.partition("/")[2] for name in source.getnames()} >= QUERIES
 
 
-def test_installed_command_makes_and_reads_a_graph(environment: Path, tmp_path: Path) -> None:
-    graphmill = environment / "bin" / "graphmill"
-    store = f"kuzu:{tmp_path / 'graph.kuzu'}"
-    _run(graphmill, "--store", store, "init", cwd=tmp_path)
-    assert '"states"' in _run(graphmill, "--store", store, "--json", "status", cwd=tmp_path)
+@pytest.mark.long
+def test_the_installed_command_runs_the_demo(environment: Path, tmp_path: Path) -> None:
+    said = _run(environment / "bin" / "graphmill", "demo", tmp_path / "shown", "--json", cwd=tmp_path)
+    ended = json.loads(said)
+    assert [each["exit_code"] for each in ended["commands"][1:]] == [0] * 5, ended  # the first was stopped half way
+    assert (tmp_path / "shown" / "graph.kuzu").exists()
+
+
+@pytest.mark.long
+def test_what_is_heavy_and_optional_is_not_installed(environment: Path) -> None:
+    listed = _run(environment / "bin" / "python", "-m", "pip", "list", "--format", "json")
+    installed = {each["name"].lower() for each in json.loads(listed)}
+    assert "graphmill" in installed
+    assert not installed & {"torch", "sentence-transformers", "ladybug", "pypdf", "python-docx", "pytest", "mypy"}
 
 
 def _run(*command: str | Path, cwd: Path | None = None) -> str:

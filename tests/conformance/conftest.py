@@ -1,6 +1,9 @@
 """One suite for every engine: a fresh graph per test, of each engine in turn."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -8,11 +11,36 @@ from uuid import uuid4
 
 import pytest
 
-from graph_stores import Credentials
+from graph_stores import Credentials, is_embedded, open_store, path_of
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle
 from tests.conformance.examples import AT_ONCE
 from tests.conformance.place import ENGINES, Place
+
+# Tests of a store always run on every engine. What builds on stores, and what guards the files of an embedded one, is
+# always tested on Kuzu, and on the other engines by `scripts/test --all`.
+KUZU_FIRST = (
+    *(
+        "test_adopted_labels",
+        "test_checks",
+        "test_copying",
+        "test_expansion_",
+        "test_files_",
+        "test_kuzu_",
+        "test_ledger",
+    ),
+    *("test_losses", "test_lost_", "test_migration_", "test_repair", "test_runs", "test_settle", "test_shared_turns"),
+    *("test_stages", "test_stuck", "test_worker"),
+)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    of_kuzu_first = [item for item in items if item.path.stem.startswith(KUZU_FIRST)]
+    on_kuzu = {item.nodeid for item in of_kuzu_first}
+    for item in of_kuzu_first:
+        if {item.nodeid.replace(other, "kuzu") for other in ("ladybug", "neo4j") if other in item.nodeid} & on_kuzu:
+            item.add_marker("long")
 
 
 @pytest.fixture(params=ENGINES)
@@ -52,8 +80,34 @@ async def wipe(store: Store) -> None:
     )
 
 
+@pytest.fixture(scope="session")
+def empty_graph(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of an empty graph of an embedded engine, with its schema: to copy it is cheaper than to make one."""
+    made: dict[str, Path] = {}
+
+    async def make(url: str) -> None:
+        store = await open_store(url, project="empty", create=True)
+        await store.migrate()
+        await store.close()
+
+    def of(engine: str) -> Path:
+        if engine not in made:
+            folder = tmp_path_factory.mktemp("empty")
+            with ThreadPoolExecutor(1) as thread:  # the loop of the test is of no use here: it may be running
+                thread.submit(asyncio.run, make(f"{engine}:{folder / 'graph'}")).result()
+            made[engine] = folder
+        return made[engine]
+
+    return of
+
+
 @pytest.fixture
-async def store(place: Place) -> Store:
+async def store(place: Place, engine: str, empty_graph: Callable[[str], Path]) -> Store:
+    if is_embedded(place.url):
+        graph = path_of(place.url)
+        assert graph
+        shutil.copytree(empty_graph(engine), graph.parent, dirs_exist_ok=True)
+        return await place.open()
     store = await place.open(create=True)
     await store.migrate()
     return store

@@ -73,12 +73,13 @@ def victim(request: pytest.FixtureRequest, tmp_path: Path) -> Victim:
     return Victim(engine=request.param, path=tmp_path / "graph")
 
 
-def test_killed_while_writing_keeps_every_acknowledged_batch(victim: Victim) -> None:
-    moments = random.Random(1)
-    for _ in range(14):
+@pytest.mark.parametrize("kills", [4, pytest.param(14, marks=pytest.mark.long)])
+def test_killed_while_writing_keeps_every_acknowledged_batch(victim: Victim, kills: int) -> None:
+    moments = random.Random(kills)
+    for _ in range(kills):
         victim.run(kill_after=("ack", moments.random() * 0.25))
     victim.run(close=True)
-    assert victim.kills == 14
+    assert victim.kills == kills
 
 
 def test_killed_in_every_window_of_a_commit_recovers(victim: Victim) -> None:
@@ -96,12 +97,13 @@ def test_killed_in_every_window_of_a_checkpoint_recovers(victim: Victim) -> None
     assert victim.kills == len(CHECKPOINTING)
 
 
-def test_killed_inside_the_engines_own_checkpoint_recovers(victim: Victim) -> None:
-    moments = random.Random(2)
-    for _ in range(10):
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.long)])
+def test_killed_inside_the_engines_own_checkpoint_recovers(victim: Victim, kills: int) -> None:
+    moments = random.Random(kills)
+    for _ in range(kills):
         victim.run(kill_after=("step guard in place", moments.random() * 0.02))
     victim.run(close=True)
-    assert victim.kills == 10
+    assert victim.kills == kills
 
 
 def test_killed_in_every_window_of_closing_recovers(victim: Victim) -> None:

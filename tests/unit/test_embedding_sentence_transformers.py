@@ -12,6 +12,7 @@ import pytest
 
 from pipelines.embedding import Embedded, Embedder, EmbedderChoice, EmbedderError, EmbedderMisuse, Texts, open_embedder
 
+pytestmark = pytest.mark.torch
 LONG = " ".join(f"Sentence number {number} of a text that is longer than the model reads." for number in range(60))
 
 
