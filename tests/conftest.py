@@ -48,8 +48,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     parameters = callspec.id.split("-") if callspec else []
     if "ladybug" in parameters:
         item.add_marker("ladybug")
-    if "neo4j" in parameters or not {"neo4j_server", "private_neo4j", "open_neo4j"}.isdisjoint(fixtures):
+    has_server_of_its_own = not {"private_neo4j", "open_neo4j"}.isdisjoint(fixtures)
+    if "neo4j" in parameters or "neo4j_server" in fixtures or has_server_of_its_own:
         item.add_marker("neo4j")
+    if has_server_of_its_own:  # a fresh JVM plans every query anew: half a minute a test
+        item.add_marker("long")
 
 
 @pytest.fixture(scope="session")
