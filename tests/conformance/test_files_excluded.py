@@ -14,6 +14,7 @@ from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.records import read_runs
 from orchestrator.runs.sources import MassDeletion
 from orchestrator.verifying import Wanted, examine
+from pipelines.files.content import unpack
 from pipelines.files.walk import Rules
 from tests.conformance.folders import NONE, Folder, Mill, quicken
 from tests.conformance.pictures import Picture, picture
@@ -130,7 +131,10 @@ async def test_a_secret_that_comes_by_an_edit_takes_the_parts_with_it_and_the_me
     notes.edit("a/02.md", "word", f"word {TOKEN}")
     job = Mill(store=store, roots=[notes]).job(NONE, stages=0)
     await job.run()  # only looked at: what waits must not hold it either
-    assert TOKEN not in texts(await picture(store))
+    waiting = await picture(store)
+    assert TOKEN not in texts(waiting)
+    content = waiting.of("File")["a/02.md"].get("_content")
+    assert unpack(content).data is None if stored else content is None
     told = await dry_run(store, notes)
     assert [(each.path, each.reason) for each in told.skipped] == [("a/02.md", "holds a GitHub token (line 3)")]
     await ingest(store, notes)
