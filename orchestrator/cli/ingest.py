@@ -25,12 +25,12 @@ from orchestrator.cli.options import (
 @click.option(
     "--default-excludes/--no-default-excludes",
     default=None,
-    help="Leave out secrets, dependencies, caches, build output, lock files, or not. Else as before; first: yes.",
+    help="Leave out secrets, dependencies, caches, build output and the like; on by default. Remembered.",
 )
 @click.option(
     "--allow-secrets/--no-allow-secrets",
     default=None,
-    help="Read files in which a private key or a token is found, or not. Else as before; first: no.",
+    help="Read files that hold a private key or a token; off by default. Remembered.",
 )
 @embedder_options
 @workers_option

@@ -105,6 +105,8 @@ class Ingestion:
         """Have files parsed again that were read before they were checked for secrets, and hold one."""
         known = await known_files(self._store, root)
         read = [path for path, each in known.items() if each.hash and each.state != State.SKIP]
+        if read:
+            self._say(f"checking {len(read):,} files of {root.name} for secrets, once")
         held = await asyncio.to_thread(lambda: [path for path in read if is_secret_in(root, path)])
         busy = await self._lifecycle.mark_changed({known[path].ref: READ_AGAIN for path in held})
         return root if busy else replace(root, secrets_checked=True)

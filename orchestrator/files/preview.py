@@ -14,7 +14,7 @@ from orchestrator.files.roots import KIND, Root, Source, read_roots, resolve_all
 from orchestrator.files.scan import Known, View, distrusted_since, known_files, portions
 from orchestrator.runs.course import watermark_of
 from orchestrator.runs.sources import MassDeletion
-from orchestrator.states import State
+from orchestrator.states import ErrorType, State
 from pipelines.files.content import hash_file
 from pipelines.files.secrets import is_about_secret
 from pipelines.files.walk import Found
@@ -107,7 +107,8 @@ class _Comparison:
 
     def _reason_kept(self, known: Known, found: Found) -> str | None:
         """Why there is no text of an unchanged file, or will be none."""
-        if known.state == State.SKIP:
+        is_unread = known.state == State.ERROR and known.error_type == ErrorType.PARSE
+        if known.state == State.SKIP or is_unread:
             return known.reason
         if self.root.secrets_checked or self.root.rules.allow_secrets or not known.hash:
             return None

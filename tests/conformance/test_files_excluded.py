@@ -1,20 +1,22 @@
 """Files that rules leave out and files that hold secrets: what goes, what comes back, and what a dry run tells."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from errno import EACCES
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graph_stores.protocol import Store
-from orchestrator.files.preview import Preview, preview
+from orchestrator.files.preview import Preview, Skipped, preview
 from orchestrator.files.roots import Source, read_roots
 from orchestrator.job import Report
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.records import read_runs
 from orchestrator.runs.sources import MassDeletion
 from orchestrator.verifying import Wanted, examine
-from pipelines.files.content import unpack
+from pipelines.files import content
 from pipelines.files.walk import Rules
 from tests.conformance.folders import NONE, Folder, Mill, quicken
 from tests.conformance.pictures import Picture, picture
@@ -133,8 +135,8 @@ async def test_a_secret_that_comes_by_an_edit_takes_the_parts_with_it_and_the_me
     await job.run()  # only looked at: what waits must not hold it either
     waiting = await picture(store)
     assert TOKEN not in texts(waiting)
-    content = waiting.of("File")["a/02.md"].get("_content")
-    assert unpack(content).data is None if stored else content is None
+    brought = waiting.of("File")["a/02.md"].get("_content")
+    assert (content.unpack(brought).data is None) if brought else not stored
     told = await dry_run(store, notes)
     assert [(each.path, each.reason) for each in told.skipped] == [("a/02.md", "holds a GitHub token (line 3)")]
     await ingest(store, notes)
@@ -229,3 +231,29 @@ async def test_a_dry_run_over_several_roots_without_a_graph_names_them(
     told = await preview(None, sources, own=None, rehash=False, allow_deletes=False)
     assert told == await preview(store, sources, own=None, rehash=False, allow_deletes=False)
     assert told.new[-1] == "other/x.md" and told.new[0] == "notes/a/00.md" and len(told.new) == 13
+
+
+async def test_a_file_that_may_not_be_read_is_told_as_skipped_before_and_after_the_run(
+    store: Store, notes: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes.write("locked.md", "# Locked\n")
+    for name in ("files.looks.read_content", "files.looks.hash_file", "files.preview.hash_file"):
+        monkeypatch.setattr(f"orchestrator.{name}", unless_locked(name.rpartition(".")[2]))
+    monkeypatch.setattr("pipelines.files.making.read_content", unless_locked("read_content"))
+    before = await dry_run(store, notes)
+    await ingest(store, notes)
+    after = await dry_run(store, notes)
+    assert before.skipped == after.skipped == [Skipped(path="locked.md", reason="cannot be read: Permission denied")]
+    assert (len(before.new), after.new, after.changed, after.unchanged) == (12, [], [], 12)
+
+
+def unless_locked(name: str) -> Callable[[Path], Any]:
+    """As for a user who may not read the file."""
+    real = getattr(content, name)
+
+    def read(place: Path) -> Any:
+        if place.name == "locked.md":
+            raise PermissionError(EACCES, "Permission denied")
+        return real(place)
+
+    return read

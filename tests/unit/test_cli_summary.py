@@ -141,8 +141,8 @@ async def test_what_is_done_while_the_graph_is_asked_is_not_counted_twice(monkey
 
 
 def test_what_the_default_excludes_left_out_is_one_line_that_says_how_to_see_it() -> None:
-    excluded = (Excluded(path="node_modules", reason="dependencies (node_modules)", folder=True, by_default=True),)
-    excluded += tuple(Excluded(path=f"{number}.env", reason="secret (*.env)", by_default=True) for number in range(2))
+    excluded = [Excluded(path="node_modules", reason="dependencies (node_modules)", folder=True, by_default=True)]
+    excluded += [Excluded(path=f"{number}.env", reason="secret (*.env)", by_default=True) for number in range(2)]
     done = replace(report({}), excluded=excluded)
     assert document(done)["default_excludes"] == {"files": 2, "folders": 1}
     (line,) = [
