@@ -10,7 +10,7 @@ from pathlib import Path
 
 from orchestrator.files.elsewhere import Places
 from orchestrator.files.link import LinkFiles
-from orchestrator.files.looks import is_secret_in
+from orchestrator.files.looks import reason_since
 from orchestrator.files.parse import ParseFiles
 from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots, resolve_all
 from orchestrator.files.scan import READ_AGAIN, Scanner, known_files, losses_of
@@ -102,12 +102,12 @@ class Ingestion:
                 raise losses.refusal
 
     async def _check_secrets(self, root: Root) -> Root:
-        """Have files parsed again that were read before they were checked for secrets, and hold one."""
+        """Have files parsed again that were read before they were checked for secrets, and hold one or are SVG."""
         known = await known_files(self._store, root)
         read = [path for path, each in known.items() if each.hash and each.state != State.SKIP]
         if read:
             self._say(f"checking {len(read):,} files of {root.name} for secrets, once")
-        held = await asyncio.to_thread(lambda: [path for path in read if is_secret_in(root, path)])
+        held = await asyncio.to_thread(lambda: [path for path in read if reason_since(root, path)])
         busy = await self._lifecycle.mark_changed({known[path].ref: READ_AGAIN for path in held})
         return root if busy else replace(root, secrets_checked=True)
 

@@ -11,7 +11,7 @@ from graph_stores.model import Value
 from orchestrator.files.roots import Root
 from pipelines.files.content import hash_file, pack, read_content
 from pipelines.files.model import CannotRead
-from pipelines.files.parsing import check_readable
+from pipelines.files.parsing import SVG_REASON, check_readable
 from pipelines.files.secrets import is_about_secret
 from pipelines.files.walk import Found
 
@@ -45,11 +45,13 @@ def reason_to_skip(root: Root, path: str) -> str | None:
     return None
 
 
-def is_secret_in(root: Root, path: str) -> bool:
+def reason_since(root: Root, path: str) -> str | None:
+    """Why nothing of a file is read any more, although an earlier version read it."""
     try:
-        return is_about_secret(reason_to_skip(root, path))
+        reason = reason_to_skip(root, path)
     except OSError:
-        return False
+        return None
+    return reason if is_about_secret(reason) or reason == SVG_REASON else None
 
 
 async def looks_at_new(root: Root, files: Sequence[Found]) -> AsyncIterator[list[Look]]:

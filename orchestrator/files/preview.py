@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from graph_stores.protocol import Store
-from orchestrator.files.looks import UNREADABLE, reason_to_skip
+from orchestrator.files.looks import UNREADABLE, reason_since, reason_to_skip
 from orchestrator.files.roots import KIND, Root, Source, read_roots, resolve_all
 from orchestrator.files.scan import Known, View, distrusted_since, known_files, portions
 from orchestrator.runs.course import watermark_of
 from orchestrator.runs.sources import MassDeletion
 from orchestrator.states import ErrorType, State
 from pipelines.files.content import hash_file
-from pipelines.files.secrets import is_about_secret
 from pipelines.files.walk import Found
 
 
@@ -112,11 +111,7 @@ class _Comparison:
             return known.reason
         if self.root.secrets_checked or self.root.rules.allow_secrets or not known.hash:
             return None
-        try:
-            reason = reason_to_skip(self.root, found.path)
-        except OSError:
-            return None
-        return reason if is_about_secret(reason) else None
+        return reason_since(self.root, found.path)
 
 
 async def _preview_of(comparison: _Comparison, own: Path | None, *, allow_deletes: bool) -> Preview:

@@ -22,6 +22,7 @@ _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-\S+\s+)*)?([A-Za-z]+)[\d.]*(?:\s|$
 _INTERPRETERS: Mapping[str, str] = MappingProxyType(
     {"python": ".py", "pypy": ".py", "node": ".js", "nodejs": ".js", "deno": ".ts", "bun": ".ts", "ruby": ".rb"}
 )
+SVG_REASON = "an image: SVG"
 _HTML = re.compile(r"\s*(?:<!--[^<>]*-->\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 
 
@@ -47,7 +48,7 @@ def check_readable(path: str, data: bytes, *, allow_secrets: bool = False) -> No
 
 def _text(mime_type: str, data: bytes, *, allow_secrets: bool) -> str:
     if mime_type == kinds.SVG:
-        raise CannotRead("an image: SVG")
+        raise CannotRead(SVG_REASON)
     text = reading.decode(data)
     if not allow_secrets:
         refuse_secret(text)

@@ -59,7 +59,7 @@ _PRIVATE_KEY = r"""
 _KINDS = (
     _Kind("a private key", ("PRIVATE KEY",), re.compile(_PRIVATE_KEY, re.VERBOSE)),
     _Kind("an age secret key", ("AGE-SECRET-KEY-1",), re.compile(r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b")),
-    _Kind("an AWS access key", ("AKIA", "ASIA"), re.compile(r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b")),
+    _Kind("an AWS access key", ("AKIA", "ASIA"), re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")),
     _Kind(
         "an AWS secret key",
         ("secret_access_key", "SecretAccessKey", "SECRET_ACCESS_KEY"),
@@ -76,15 +76,17 @@ _KINDS = (
     _Kind("a GitLab token", ("glpat-",), re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}"), mixed=True),
     _Kind("a Google API key", ("AIza",), re.compile(r"\bAIza[0-9A-Za-z_-]{35}(?![0-9A-Za-z_-])")),
     _Kind("a Google OAuth secret", ("GOCSPX-",), re.compile(r"\bGOCSPX-[0-9A-Za-z_-]{28}(?![0-9A-Za-z_-])")),
-    _Kind("a Hugging Face token", ("hf_",), re.compile(r"\bhf_[A-Za-z0-9]{34}\b"), mixed=True),
-    _Kind("an npm token", ("npm_",), re.compile(r"\bnpm_[A-Za-z0-9]{36}\b"), mixed=True),
+    _Kind("a Hugging Face token", ("hf_",), re.compile(r"\bhf_[A-Za-z0-9]{34}\b")),
+    _Kind("an npm token", ("npm_",), re.compile(r"\bnpm_[A-Za-z0-9]{36}\b")),
     _Kind("an Anthropic key", ("sk-ant-",), re.compile(r"\bsk-ant-[A-Za-z0-9_-]{20,}"), mixed=True),
     _Kind(
         "an OpenAI key",
-        ("sk-",),
-        re.compile(r"\bsk-(?:(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{40,64}\b)"),
+        ("sk-proj-", "sk-svcacct-", "sk-admin-"),
+        re.compile(r"\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}"),
         mixed=True,
     ),
+    # Services with the same interface give keys of the same shape.
+    _Kind("an OpenAI key", ("sk-",), re.compile(r"\bsk-[A-Za-z0-9]{32,64}\b")),
     _Kind("a PyPI token", ("pypi-AgE",), re.compile(r"\bpypi-AgE[A-Za-z0-9_-]{50,}")),
     _Kind("a SendGrid key", ("SG.",), re.compile(r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])")),
     _Kind("a Slack token", ("xox", "xapp-"), re.compile(r"\b(?:xox[abeoprs]|xapp)-[0-9A-Za-z]+-[0-9A-Za-z-]{16,}")),

@@ -153,19 +153,24 @@ async def test_a_secret_that_comes_by_an_edit_takes_the_parts_with_it_and_the_me
 
 
 async def test_secrets_are_read_only_where_they_are_allowed_and_an_earlier_graph_is_checked_once(
-    store: Store, notes: Folder
+    store: Store, notes: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes.write("a/02.md", f"# Page 02\n\n{TOKEN}\n")
-    await ingest(store, notes, default_excludes=False)
+    notes.write("logo.svg", "<svg><path d='M0 0'/></svg>")
+    with monkeypatch.context() as earlier:
+        earlier.setattr("pipelines.files.kinds.SVG", "no type")  # it was read as a text
+        await ingest(store, notes, default_excludes=False)
+    assert "M0 0" in texts(await picture(store))
     assert TOKEN not in texts(await picture(store)), "the default excludes are another thing"
     assert (await dry_run(store, notes, allow_secrets=True)).changed == ["a/02.md"]
     await ingest(store, notes, allow_secrets=True)
     assert TOKEN in texts(await picture(store))
     assert (await ingest(store, notes)).tally.parsed == 0, "remembered"
     await as_an_earlier_version_left_it(store)
-    assert [each.path for each in (await dry_run(store, notes)).skipped] == ["a/02.md"]
+    assert [each.path for each in (await dry_run(store, notes)).skipped] == ["a/02.md", "logo.svg"]
     report = await ingest(store, notes)
-    assert report.tally.parsed == 1 and TOKEN not in texts(await picture(store))
+    found = texts(await picture(store))
+    assert report.tally.parsed == 2 and TOKEN not in found and "M0 0" not in found
     (root,) = (await read_roots(store)).values()
     assert root.secrets_checked
     assert (await ingest(store, notes)).tally.parsed == 0

@@ -31,7 +31,7 @@ BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
 KEY = f"{BEGIN}\nMIIEowIBAAKCAQEA{made_up(48)}\n{END}"
 SECRETS = {
     "a private key": [KEY, KEY.replace("RSA", "OPENSSH"), KEY.replace("RSA ", ""), f"{BEGIN}\nabc\n{END}"],
-    "an AWS access key": [f"AKIAQ2{made_up(17, UPPER)[3:]}"],
+    "an AWS access key": ["AKIA" + "1234567890ABCDEF", f"AKIAQ2{made_up(17, UPPER)[3:]}"],
     "an AWS secret key": [f"aws_secret_access_key = {made_up(40)}"],
     "an Azure storage key": [f"AccountKey={made_up(86)}=="],
     "a Databricks token": [f"dapi{made_up(35, HEX)[3:]}"],
@@ -41,7 +41,7 @@ SECRETS = {
     "a Hugging Face token": [f"hf_{made_up(34)}"],
     "an npm token": [f"npm_{made_up(36)}"],
     "an Anthropic key": [f"sk-ant-api03-{made_up(80)}"],
-    "an OpenAI key": [f"sk-proj-{made_up(60)}", f"sk-{made_up(48)}"],
+    "an OpenAI key": [f"sk-proj-{made_up(60)}", f"sk-{made_up(48)}", f"sk-{made_up(35, HEX)[3:]}"],
     "a PyPI token": [f"pypi-AgEIcHlwaS5vcmc{made_up(60)}"],
     "a SendGrid key": [f"SG.{made_up(22)}.{made_up(43)}"],
     "a Slack token": [f"xoxb-{made_up(12, string.digits)}-{made_up(24)}"],
