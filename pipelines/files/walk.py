@@ -176,9 +176,10 @@ def walk(
 
 def excluded_root(root: Path, rules: Rules) -> Excluded | None:
     """A file that is a root is read whatever its name, unless that is the name of a secret."""
-    rule = rule_for_file(root.name, root.as_posix()) if rules.default_excludes else None
-    is_secret = rule and rule.is_secret and root.is_file()
-    return Excluded(path=root.name, reason=str(rule), by_default=True) if is_secret else None
+    if not rules.default_excludes or not root.is_file():
+        return None
+    rule = rule_for_file(root.name, root.as_posix())
+    return Excluded(path=root.name, reason=str(rule), by_default=True) if rule and rule.is_secret else None
 
 
 def entries_in(root: Path, rules: Rules, *, most: int) -> int:

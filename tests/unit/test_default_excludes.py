@@ -137,6 +137,7 @@ def test_a_file_that_is_a_root_is_read_unless_its_name_is_that_of_a_secret(tmp_p
     assert found(tmp_path / "node_modules") == ["a.js"]
     assert excluded(tmp_path / ".env") == {".env": "secret (.env)"}
     assert not follows(tmp_path / ".env", Rules(), ".env")
+    assert excluded_root(Path("/"), Rules()) is None, "a root without a name"
     assert found(tmp_path / ".env", ALL) == [".env"] and excluded_root(tmp_path / ".env", ALL) is None
 
 
