@@ -48,7 +48,7 @@ class Setting:
     """Something that can be set. `environment` names the variables that do so: of several, the first that is set."""
 
     key: str
-    kind: type[str] | type[int] | type[list[str]] = str
+    kind: type[str] | type[int] | type[bool] | type[list[str]] = str
     environment: str = ""
     flag: str = ""
     in_file: bool = True
@@ -63,6 +63,7 @@ SETTINGS = (
     Setting(key="roots", kind=list, flag="the command line"),
     Setting(key="include", kind=list, flag="--include"),
     Setting(key="exclude", kind=list, flag="--exclude"),
+    Setting(key="default_excludes", kind=bool, flag="--default-excludes"),
     Setting(key="embedder", environment="GRAPHMILL_EMBEDDER", flag="--embedder"),
     Setting(key="embedder_url", environment="GRAPHMILL_EMBEDDER_URL", flag="--embedder-url"),
     Setting(key="embedder_key", environment="GRAPHMILL_EMBEDDER_KEY OPENAI_API_KEY", in_file=False, secret=True),
@@ -99,6 +100,7 @@ class Settings:
     roots: tuple[Path, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    default_excludes: bool | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -231,6 +233,8 @@ def _check_entry(file: Path, key: str, value: object) -> None:
         raise InvalidConfig(f"{wrong}, expected a list of texts", hint=f'write it as {key} = ["…", "…"]')
     if kind is int and (type(value) is not int or value < 1):
         raise InvalidConfig(f"{wrong}, expected a whole number above 0", hint=f"write it as {key} = 2")
+    if kind is bool and not isinstance(value, bool):
+        raise InvalidConfig(f"{wrong}, expected true or false", hint=f"write it as {key} = false")
     if kind is str and (not isinstance(value, str) or not value):
         raise InvalidConfig(f"{wrong}, expected a text", hint=f'write it as {key} = "…"')
 

@@ -43,7 +43,7 @@ from orchestrator.wikipedia.wikis import KIND as WIKI
 from orchestrator.worker import Step, Worker, through_outages
 from orchestrator.workers import read_workers, registered
 from pipelines.embedding import Embedder, EmbedderChoice, Texts, VectorCache, name_of, open_embedder
-from pipelines.files.walk import LeftOut
+from pipelines.files.walk import Excluded, LeftOut
 
 T = TypeVar("T")
 
@@ -83,6 +83,8 @@ class Report:
     standing: Standing
     stopped: bool
     left_out: Sequence[LeftOut]
+    excluded: Sequence[Excluded] = ()
+    """What the default excludes left out."""
     runs: Sequence[Run] = ()
     lost: SourceLost | None = None
     """Why one of its runs failed, or not everything is at rest: a source is missing or mostly gone."""
@@ -152,6 +154,7 @@ class Job:
             standing=await through_outages(partial(read_standing, self._store), self._say),
             stopped=not finished,
             left_out=self._files.left_out,
+            excluded=self._files.excluded,
             runs=runs,
             lost=await through_outages(partial(self._lost, runs), self._say),
         )

@@ -22,6 +22,16 @@ from orchestrator.cli.options import (
     "--include", metavar="PATTERN", multiple=True, help="Only files that match, as in .gitignore. Repeatable."
 )
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="No files that match, as in .gitignore. Repeatable.")
+@click.option(
+    "--default-excludes/--no-default-excludes",
+    default=None,
+    help="Leave out secrets, dependencies, caches, build output and the like; on by default. Remembered.",
+)
+@click.option(
+    "--allow-secrets/--no-allow-secrets",
+    default=None,
+    help="Read files that hold a private key or a token; off by default. Remembered.",
+)
 @embedder_options
 @workers_option
 @click.option(
@@ -31,6 +41,7 @@ from orchestrator.cli.options import (
 )
 @click.option("--rehash", is_flag=True, help="Read every file, also where size and time are unchanged.")
 @allow_deletes_option
+@click.option("--dry-run", is_flag=True, help="Only tell what would be read, skipped and deleted, and why.")
 @click.option("--watch", is_flag=True, help="Go on following changes until stopped.")
 @ledger_options
 @click.pass_obj
@@ -40,12 +51,15 @@ def ingest(
     name: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    default_excludes: bool | None,
+    allow_secrets: bool | None,
     embedder: str | None,
     embedder_url: str | None,
     workers: int | None,
     store_content: bool | None,
     rehash: bool,
     allow_deletes: bool,
+    dry_run: bool,
     watch: bool,
 ) -> int:
     """Read files and folders into the graph.
@@ -65,24 +79,34 @@ def ingest(
         roots=paths,
         include=include,
         exclude=exclude,
+        default_excludes=default_excludes,
         embedder=embedder,
         embedder_url=embedder_url,
         workers=workers,
     )
     settings = session.settings
     _check(settings.roots, name)
+    if dry_run and watch:
+        raise click.UsageError("--dry-run looks once, --watch goes on: give one of them")
     refuse_graph_itself(settings.roots, path_of(settings.store))
+    sources = [
+        Source(
+            path=path,
+            name=name,
+            include=settings.include,
+            exclude=settings.exclude,
+            default_excludes=settings.default_excludes,
+            allow_secrets=allow_secrets,
+            store_content=store_content,
+        )
+        for path in settings.roots
+    ]
+    if dry_run:
+        from orchestrator.cli.dry_run import run_dry
+
+        return run_dry(options, session, sources, rehash=rehash, allow_deletes=allow_deletes)
     plan = Plan(
-        sources=[
-            Source(
-                path=path,
-                name=name,
-                include=settings.include,
-                exclude=settings.exclude,
-                store_content=store_content,
-            )
-            for path in settings.roots
-        ],
+        sources=sources,
         embedder=session.embedder(),
         workers=settings.workers,
         rehash=rehash,

@@ -9,7 +9,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -25,6 +25,7 @@ from orchestrator.cli.session import Session
 from orchestrator.cli.summary import document, sentences
 from orchestrator.cli.text import dumps, printable
 from orchestrator.job import Job, Plan, Report
+from orchestrator.runs.records import Run
 from orchestrator.runs.sources import ALLOW, MassDeletion, SourceLost
 from orchestrator.states import State
 
@@ -49,23 +50,38 @@ def run(
 
     Raises SourceLost where a source is missing, or most of it is gone and the user does not want that deleted.
     """
-    ended = asyncio.run(_run(options, session, plan, create=create, first=first))
-    if not plan.allow_deletes and plan.reads and _may_delete(ended.report.lost, options):
+    ended: _Ended | None = None
+    lost: SourceLost | None
+    try:
+        ended = asyncio.run(_run(options, session, plan, create=create, first=first))
+        lost = ended.report.lost
+    except MassDeletion as refused:  # before it began
+        lost = refused
+    if lost and not plan.allow_deletes and plan.reads and _may_delete(lost, options):
         plan = replace(plan, allow_deletes=True)
         ended = asyncio.run(_run(options, session, plan, create=create, first=first))
+    if lost and not ended:
+        raise _with_next_command(lost, (), plan, options)
+    assert ended
     report = ended.report
     if report.lost and options.json:
-        raise _with_next_command(report.lost, report, plan, options)
+        raise _with_next_command(report.lost, report.runs, plan, options)
     if options.json:
         click.echo(dumps(document(report)))
     else:
-        click.echo(
-            "\n".join(sentences(report, ended.skipped, ended.unread, options.graphmill, until_stopped=until_stopped))
+        told = sentences(
+            report,
+            ended.skipped,
+            ended.unread,
+            options.graphmill,
+            until_stopped=until_stopped,
+            dry_run=options.again("--dry-run"),
         )
+        click.echo("\n".join(told))
     if report.stopped and ended.signal and not until_stopped:
         return 128 + ended.signal
     if report.lost:
-        raise _with_next_command(report.lost, report, plan, options)
+        raise _with_next_command(report.lost, report.runs, plan, options)
     failed = any(run.state is State.ERROR for run in report.runs)
     return 1 if report.standing.in_error or failed else 0
 
@@ -78,12 +94,12 @@ def _may_delete(lost: SourceLost | None, options: GlobalOptions) -> bool:
     return click.confirm("delete them from the graph?", default=False, err=True)
 
 
-def _with_next_command(lost: SourceLost, report: Report, plan: Plan, options: GlobalOptions) -> SourceLost:
+def _with_next_command(lost: SourceLost, runs: Sequence[Run], plan: Plan, options: GlobalOptions) -> SourceLost:
     """The error with the command to give next, for the same graph and with all options that were given."""
-    failed = next((run for run in report.runs if run.state is State.ERROR), None)
+    failed = next((run for run in runs if run.state is State.ERROR), None)
     if isinstance(lost, MassDeletion):
         again = options.again(ALLOW) if plan.reads else f"{options.graphmill} {shlex.join(lost.command)}"
-        lost.hint = f"bring them back and run it again; to delete them from the graph: {again}"
+        lost.hint = f"{lost.instead}; to delete them from the graph: {again}"
     elif failed:
         lost.hint = f"bring it back, then: {options.graphmill} runs retry {failed.short}"
     else:
@@ -165,13 +181,16 @@ async def _store_to_own(session: Session, *, create: bool) -> Store:
 async def make_schema(store: Store) -> None:
     """Where the graph is new, or was killed while it was made; whoever has something in it decides by `init`."""
     status = await store.schema()
-    if status.found != status.newest and not await _holds_anything(store, status):
+    if await is_to_be_made(store, status):
         status = await store.migrate()
     check_schema(status, store.url)
 
 
-async def _holds_anything(store: Store, status: SchemaStatus) -> bool:
-    return bool((await store.ask("used" if status.found is None else "inhabited")).rows)
+async def is_to_be_made(store: Store, status: SchemaStatus) -> bool:
+    """Whether there is no schema of this version, and nothing that a new one could harm."""
+    if status.found == status.newest:
+        return False
+    return not (await store.ask("used" if status.found is None else "inhabited")).rows
 
 
 class _Stopping:

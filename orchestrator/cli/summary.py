@@ -23,18 +23,29 @@ def document(report: Report) -> dict[str, Any]:
         "deleted": tally.deleted,
         "seconds": round(report.seconds, 3),
         "stopped": report.stopped,
+        "default_excludes": _excluded_counts(report),
         "left_out": [{"path": each.path, "reason": each.reason} for each in report.left_out],
         "runs": [run.document() for run in report.runs],
     }
 
 
 def sentences(
-    report: Report, skipped: Mapping[str, int], unread: Mapping[str, int], graphmill: str, *, until_stopped: bool
+    report: Report,
+    skipped: Mapping[str, int],
+    unread: Mapping[str, int],
+    graphmill: str,
+    *,
+    until_stopped: bool,
+    dry_run: str = "",
 ) -> list[str]:
-    """By reason: `skipped` counts files whose text is not in the graph, `unread` titles that articles link to."""
+    """By reason: `skipped` counts files whose text is not in the graph, `unread` titles that articles link to.
+
+    `dry_run` is the command that lists what is left out.
+    """
     left_out = Counter(each.reason for each in report.left_out)
     return [
         _deeds(report),
+        *_excluded(report, dry_run),
         *_reasons("file", "left out", left_out, "all of them: --json"),
         *_reasons("file", "without text", skipped, f"see: {graphmill} query --name skipped"),
         *_reasons("title", "linked to and not read", unread, f"see: {graphmill} query --name stubs"),
@@ -84,6 +95,19 @@ def _deeds(report: Report) -> str:
     }
     told = [f"{count:,} {deed}" for deed, count in counts.items() if count or deed == "read"]
     return f"{', '.join(told)} in {_seconds(report.seconds)}"
+
+
+def _excluded_counts(report: Report) -> dict[str, int]:
+    folders = sum(each.folder for each in report.excluded)
+    return {"files": len(report.excluded) - folders, "folders": folders}
+
+
+def _excluded(report: Report, dry_run: str) -> list[str]:
+    if not report.excluded:
+        return []
+    counts = _excluded_counts(report)
+    told = [f"{count:,} {what[:-1] if count == 1 else what}" for what, count in counts.items() if count]
+    return [f"{' and '.join(told)} left out by default (see: {dry_run}; read them: --no-default-excludes)"]
 
 
 def _reasons(noun: str, what: str, counts: Mapping[str, int], all_of_them: str) -> list[str]:

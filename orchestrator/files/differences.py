@@ -29,8 +29,8 @@ EMPTIED, GONE = "emptied-root", "gone-root"
 _ABOUT = {
     "unread-file": "are in a folder of the project and not in the graph",
     "changed-file": "were changed since they were read",
-    "gone-file": "are in the graph and no longer in their folder",
-    EMPTIED: "are roots of which most files are gone, or all",
+    "gone-file": "are in the graph, and no longer in their folder or excluded now",
+    EMPTIED: "are roots of which most files are gone or excluded now, or all",
     GONE: "are roots that are no longer where they were",
 }
 
@@ -104,7 +104,7 @@ class FileDifferences:
     async def _of_root(self, store: Store, root: Root) -> AsyncIterator[tuple[str, Example]]:
         known = await known_files(store, root)
         view = View()
-        async for portion in portions(root, own=path_of(store.url)):
+        async for portion in portions(root, own=path_of(store.url), explain=True):
             files = view.add(portion)
             for each in files:
                 if each.path not in known:

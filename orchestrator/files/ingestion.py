@@ -4,24 +4,27 @@ import asyncio
 import contextlib
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from orchestrator.files.elsewhere import Places
 from orchestrator.files.link import LinkFiles
+from orchestrator.files.looks import reason_since
 from orchestrator.files.parse import ParseFiles
-from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots, resolve
-from orchestrator.files.scan import Scanner
+from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots, resolve_all
+from orchestrator.files.scan import READ_AGAIN, Scanner, known_files, losses_of
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
 from orchestrator.runs.sources import ALLOWED, MassDeletion, SourceLost
 from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_files
+from orchestrator.states import State
 from orchestrator.tally import Tally
 from orchestrator.worker import Pause, Step, Worker, through_outages
 from pipelines.files.making import Made, Task, make
-from pipelines.files.walk import WHOLE, LeftOut, Stretch, entries_in, stretches
+from pipelines.files.walk import WHOLE, Excluded, LeftOut, Stretch, entries_in, stretches
 from pipelines.pool import Pool
 
 # A file that takes longer to parse is an error, not a hang.
@@ -65,22 +68,48 @@ class Ingestion:
             may_delete=lambda name: allow_deletes and any(root.name == name for root in self._roots),
         )
         self._left_out: dict[tuple[str, Stretch], Sequence[LeftOut]] = {}
+        self._excluded: dict[tuple[str, Stretch], Sequence[Excluded]] = {}
         self._scanners: dict[str, Scanner] = {}
 
     @property
     def left_out(self) -> list[LeftOut]:
         return [each for some in self._left_out.values() for each in some]
 
+    @property
+    def excluded(self) -> list[Excluded]:
+        """What the default excludes left out."""
+        return [each for some in self._excluded.values() for each in some]
+
     async def register(self) -> None:
         known = await read_roots(self._store)
-        roots: dict[str, Root] = {}
-        for source in self._sources:
-            root = resolve(source, {**known, **roots})
-            roots[root.name] = root
+        roots = resolve_all(self._sources, known)
+        for root in roots.values():
+            if (before := known.get(root.name)) and before.rules != root.rules and not self._allow_deletes:
+                await self._check_rules(root)
+        for root in roots.values():
+            if root.name in known and not root.secrets_checked and not root.rules.allow_secrets:
+                roots[root.name] = await self._check_secrets(root)
         changed = [root.node(self._store.project) for root in roots.values() if root != known.get(root.name)]
         if changed:
             await self._lifecycle.upsert(changed)
         self._roots = list(roots.values())
+
+    async def _check_rules(self, root: Root) -> None:
+        """Refuse new rules that would delete most of a root, before they are remembered."""
+        with contextlib.suppress(RootMissing):  # told when it is read
+            losses = await losses_of(root, await known_files(self._store, root), own=self._own)
+            if losses.refusal:
+                raise losses.refusal
+
+    async def _check_secrets(self, root: Root) -> Root:
+        """Have files parsed again that were read before they were checked for secrets, and hold one or are SVG."""
+        known = await known_files(self._store, root)
+        read = [path for path, each in known.items() if each.hash and each.state != State.SKIP]
+        if read:
+            self._say(f"checking {len(read):,} files of {root.name} for secrets, once")
+        held = await asyncio.to_thread(lambda: [path for path in read if reason_since(root, path)])
+        busy = await self._lifecycle.mark_changed({known[path].ref: READ_AGAIN for path in held})
+        return root if busy else replace(root, secrets_checked=True)
 
     async def steps(self, worker: Worker, stack: contextlib.AsyncExitStack, processes: int) -> Sequence[Step]:
         self._worker = worker
@@ -185,7 +214,7 @@ class Ingestion:
         await self._linker.close()
 
     def _plan_of(self, root: Root) -> RunPlan:
-        entries = entries_in(root.location, most=_MOST_PARTS * _WORTH_A_PART)
+        entries = entries_in(root.location, root.rules, most=_MOST_PARTS * _WORTH_A_PART)
         parts = stretches(root.location, root.rules, self._own, most=max(1, entries // _WORTH_A_PART))
         return RunPlan(
             source=f"{KIND}:{root.name}",
@@ -225,6 +254,7 @@ class Ingestion:
             scan = partial(scanner.scan, root, rehash=rehash, tally=counted, stretch=stretch, reading=reading)
             scanned = await through_outages(scan, self._say)
             self._left_out[root.name, stretch] = scanned.left_out
+            self._excluded[root.name, stretch] = scanned.excluded
             self._worker.wake()
             if not scanned.busy:
                 return

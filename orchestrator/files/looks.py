@@ -9,7 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from graph_stores.model import Value
 from orchestrator.files.roots import Root
-from pipelines.files.content import hash_file, pack
+from pipelines.files.content import hash_file, pack, read_content
+from pipelines.files.model import CannotRead
+from pipelines.files.parsing import SVG_REASON, check_readable
+from pipelines.files.secrets import is_about_secret
 from pipelines.files.walk import Found
 
 # What is kept instead of a hash of a file that cannot be read: it changes as soon as it can be.
@@ -28,6 +31,27 @@ class Look:
     @property
     def size(self) -> int:
         return len(self.properties.get("_content") or "")
+
+
+def reason_to_skip(root: Root, path: str) -> str | None:
+    """Why nothing of a file is read, by the checks of the parser. Raises OSError."""
+    content = read_content(root.place_of(path))
+    if content.data is None:
+        return content.reason
+    try:
+        check_readable(path, content.data, allow_secrets=root.rules.allow_secrets)
+    except CannotRead as reason:
+        return str(reason)
+    return None
+
+
+def reason_since(root: Root, path: str) -> str | None:
+    """Why nothing of a file is read any more, although an earlier version read it."""
+    try:
+        reason = reason_to_skip(root, path)
+    except OSError:
+        return None
+    return reason if is_about_secret(reason) or reason == SVG_REASON else None
 
 
 async def looks_at_new(root: Root, files: Sequence[Found]) -> AsyncIterator[list[Look]]:
@@ -72,7 +96,7 @@ def _look(root: Root, found: Found) -> Look:
     try:
         if not root.stores_content:
             return Look(found=found, digest=hash_file(place))
-        packed = pack(place, found.path)
+        packed = pack(place, found.path, allow_secrets=root.rules.allow_secrets)
     except OSError:
         return Look(found=found, digest=UNREADABLE, properties={"_content": None} if root.stores_content else {})
     properties = {"_content": packed.text, "_modifiedAt": packed.modified, "size": packed.size}

@@ -24,6 +24,7 @@ from orchestrator.states import PARSE, State
 from orchestrator.tally import Tally
 from orchestrator.texts import parsed_again
 from orchestrator.worker import Failure, Outcome
+from pipelines.files.default_excludes import rule_for_file
 from pipelines.files.making import CannotOpen, Made, Task
 from pipelines.files.manifest import Manifest, Piece, dump, load
 from pipelines.files.model import Part
@@ -128,7 +129,14 @@ class ParseFiles:
         if root is None:
             return Failure(node=node, message=f"the project has no root {_root_of(node)!r}", permanent=True)
         path = node.properties["path"]
-        task = Task(file=node.uuid, location=str(root.place_of(path)), path=path, packed=packed)
+        task = Task(
+            file=node.uuid,
+            location=str(root.place_of(path)),
+            path=path,
+            packed=packed,
+            allow_secrets=root.rules.allow_secrets,
+            left_out=_why_secret(root, path),
+        )
         try:
             made = await self._pool.run(task)
             if made.content_hash is None:
@@ -238,6 +246,12 @@ def _within_memory(nodes: Sequence[NodeRow]) -> list[NodeRow]:
 
 def _root_of(node: NodeRow) -> str:
     return str(node.properties.get("root", ""))
+
+
+def _why_secret(root: Root, path: str) -> str | None:
+    """A file that an earlier version found waits to be parsed although its name is that of a secret."""
+    rule = rule_for_file(path.rpartition("/")[2], path) if root.rules.default_excludes else None
+    return str(rule) if rule and rule.is_secret else None
 
 
 def _remembered(node: NodeRow, name: str) -> Manifest:

@@ -21,7 +21,7 @@ from orchestrator.moves import new_node
 from orchestrator.runs.sources import SourceLost
 from orchestrator.states import State
 from pipelines.files.identity import directory_uuid
-from pipelines.files.walk import Rules, check_rules
+from pipelines.files.walk import Rules, check_rules, excluded_root
 
 TOP = "."
 # What its runs are over: files:NAME.
@@ -46,6 +46,14 @@ class Source:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     store_content: bool | None = None
+    default_excludes: bool | None = None
+    allow_secrets: bool | None = None
+
+    @property
+    def says_how(self) -> bool:
+        """Whether it says how it is read, and not only where it is."""
+        flags = (self.store_content, self.default_excludes, self.allow_secrets)
+        return bool(self.name or self.include or self.exclude) or any(flag is not None for flag in flags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +66,8 @@ class Root:
     host: str | None = field(default_factory=this_host)
     stores_content: bool = False
     """Its files wait in the graph with what is in them, so that any machine can parse them."""
+    secrets_checked: bool = True
+    """False where files of it may be in the graph that were never checked for secrets."""
 
     @property
     def is_foreign(self) -> bool:
@@ -123,8 +133,14 @@ class Root:
         )
 
     def _document(self) -> dict[str, Any]:
+        flags = {
+            "defaultExcludes": None if self.rules.default_excludes else False,
+            "allowSecrets": self.rules.allow_secrets or None,
+            "storeContent": self.stores_content or None,
+            "secretsChecked": self.secrets_checked or None,
+        }
         patterns = {"include": self.rules.include, "exclude": self.rules.exclude}
-        return {**patterns, "storeContent": True} if self.stores_content else patterns
+        return patterns | {name: flag for name, flag in flags.items() if flag is not None}
 
 
 async def read_roots(store: Store) -> dict[str, Root]:
@@ -153,11 +169,30 @@ def resolve(source: Source, known: Mapping[str, Root]) -> Root:
         raise _missing(location.resolve(), known)
     location = location.resolve()
     root = replace(_known(location, source, known) or _new(location, source, known), host=this_host())
+    rules = root.rules
     if source.include or source.exclude:
-        root = replace(root, rules=Rules(include=source.include, exclude=source.exclude))
-    if source.store_content is not None:
-        root = replace(root, stores_content=source.store_content)
-    return root
+        rules = replace(rules, include=source.include, exclude=source.exclude)
+    if source.default_excludes is not None:
+        rules = replace(rules, default_excludes=source.default_excludes)
+    if source.allow_secrets is not None:
+        rules = replace(rules, allow_secrets=source.allow_secrets)
+    if excluded := excluded_root(location, rules):
+        raise Misuse(
+            f"{source.path} is left out by default: {excluded.reason}",
+            hint=f"to read it: graphmill ingest {shlex.quote(str(source.path))} --no-default-excludes",
+        )
+    checked = root.secrets_checked and not rules.allow_secrets
+    stores = root.stores_content if source.store_content is None else source.store_content
+    return replace(root, rules=rules, stores_content=stores, secrets_checked=checked)
+
+
+def resolve_all(sources: Iterable[Source], known: Mapping[str, Root]) -> dict[str, Root]:
+    """The roots of the sources, by name."""
+    roots: dict[str, Root] = {}
+    for source in sources:
+        root = resolve(source, {**known, **roots})
+        roots[root.name] = root
+    return roots
 
 
 def _exists(location: Path) -> bool:
@@ -180,7 +215,7 @@ def _known(location: Path, source: Source, known: Mapping[str, Root]) -> Root | 
             return root
         # A part of a folder that is read anyway: its files must not get a second name.
         if root.location in location.parents:
-            if source.name or source.include or source.exclude or source.store_content is not None:
+            if source.says_how:
                 raise Misuse(
                     f"{location} is a part of {root.location}, which is in the project as {root.name}:"
                     " its name and how it is read are those of the whole",
@@ -234,7 +269,13 @@ def _root(name: str, location: str, rules: str | None, host: str | None) -> Root
     return Root(
         name=name,
         location=Path(location),
-        rules=Rules(include=tuple(document.get("include", ())), exclude=tuple(document.get("exclude", ()))),
+        rules=Rules(
+            include=tuple(document.get("include", ())),
+            exclude=tuple(document.get("exclude", ())),
+            default_excludes=document.get("defaultExcludes") is not False,
+            allow_secrets=bool(document.get("allowSecrets")),
+        ),
         host=host,
         stores_content=bool(document.get("storeContent")),
+        secrets_checked=bool(document.get("secretsChecked")),
     )

@@ -7,7 +7,7 @@ the scan is told to distrust them.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -27,12 +27,15 @@ from orchestrator.runs.steps import Reading
 from orchestrator.states import ErrorType, State
 from orchestrator.tally import Tally
 from pipelines.files.identity import directory_uuid, file_uuid
-from pipelines.files.walk import WHOLE, Found, LeftOut, Stretch, walk
+from pipelines.files.secrets import is_about_secret
+from pipelines.files.walk import WHOLE, Entry, Excluded, Found, LeftOut, Stretch, walk
 
 _PAGE = 2000
 _PORTION = 500
 # To look at files that are as they were is cheaper than to write down that they were looked at.
 _UNMARKED = 20_000
+# Kept instead of a hash: the file is parsed again although its content is the same.
+READ_AGAIN = "to be read again"
 # Clocks of a machine, of its disk and of a store differ a little.
 _SLACK = timedelta(seconds=2)
 
@@ -55,6 +58,11 @@ class Known:
         return self.state == State.SKIP and self.reason == CANCELLED
 
     @property
+    def has_secret(self) -> bool:
+        """Whether it was not read because of a secret in it."""
+        return self.state == State.SKIP and is_about_secret(self.reason)
+
+    @property
     def was_gone(self) -> bool:
         """Whether it was gone already when it was to be parsed: nothing of it is left but its node."""
         return self.state == State.SKIP and self.hash is None and not self.was_cancelled
@@ -65,6 +73,12 @@ class Known:
         if self.state == State.ERROR and self.error_type == ErrorType.PARSE:
             return False
         return (self.size, self.modified) == (found.size, found.modified) and found.modified < distrusted
+
+    def is_doubtful(self, found: Found, root: Root, distrusted: float) -> bool:
+        """Whether a run compares its content."""
+        if self.has_secret and root.rules.allow_secrets:
+            return True
+        return not self.is_as_it_was(found, distrusted, stores_content=root.stores_content)
 
     def has(self, digest: str) -> bool:
         """Whether this is the content that was looked at last; of a file that never could be read nothing is known."""
@@ -77,6 +91,7 @@ class Scanned:
     """`busy` files changed while a worker had them in hand: they are to be looked at again."""
 
     left_out: Sequence[LeftOut]
+    excluded: Sequence[Excluded]
     busy: Sequence[str]
 
 
@@ -88,9 +103,12 @@ class View:
     shapes: Counter[tuple[str, int]] = field(default_factory=Counter)
     """How many files of each name and size."""
     left_out: list[LeftOut] = field(default_factory=list)
+    excluded: dict[str, Excluded] = field(default_factory=dict)
+    """By path. Unless the walk explains, only what the default excludes leave out."""
 
-    def add(self, portion: Sequence[Found | LeftOut]) -> list[Found]:
+    def add(self, portion: Sequence[Entry]) -> list[Found]:
         self.left_out += [each for each in portion if isinstance(each, LeftOut)]
+        self.excluded |= {each.path: each for each in portion if isinstance(each, Excluded)}
         files = [each for each in portion if isinstance(each, Found)]
         self.seen |= {each.path for each in files}
         self.shapes.update(_shape(each.path, each.size) for each in files)
@@ -117,11 +135,27 @@ class View:
         lost = self._lost(known)
         if not is_mass_deletion(len(lost), len(known)):
             return None
-        return MassDeletion(
-            f"{len(lost):,} of the {len(known):,} files of {root.name} are gone from {root.location} "
-            f"({listed(lost)}); nothing was deleted",
-            command=command,
-        )
+        rules = {path: rule for path in lost if (rule := self.rule_of(path))}
+        gone = [path for path in lost if path not in rules]
+        told = f"{len(lost):,} of the {len(known):,} files of {root.name}"
+        if gone and rules:
+            told = f"{told} would go: {len(gone):,}"
+        if gone:
+            told = f"{told} are gone from {root.location} ({listed(gone)})"
+        if gone and rules:
+            told = f"{told} and {len(rules):,}"
+        if rules:
+            reasons = sorted({rule.reason for rule in rules.values()})
+            told = f"{told} are excluded now ({listed(list(rules))}) by: {listed(reasons)}"
+        instead = _instead(rules.values())
+        return MassDeletion(f"{told}; nothing was deleted", command=command, instead=instead)
+
+    def rule_of(self, path: str) -> Excluded | None:
+        """The rule that leaves out a file, or a folder that it is in."""
+        if not self.excluded:
+            return None
+        places = [path, *(str(folder) for folder in PurePosixPath(path).parents)]
+        return next((self.excluded[place] for place in places if place in self.excluded), None)
 
     def _lost(self, known: Mapping[str, Known]) -> list[str]:
         """Those of the gone files that were not moved, as a file of the same name and size elsewhere shows."""
@@ -162,7 +196,7 @@ class _Scan:
     view: View = field(default_factory=View)
     busy: list[str] = field(default_factory=list)
 
-    async def take(self, portion: Sequence[Found | LeftOut]) -> None:
+    async def take(self, portion: Sequence[Entry]) -> None:
         if self.reading:
             await self.reading.may_go_on()
         files = self.view.add(portion)
@@ -178,9 +212,7 @@ class _Scan:
 
     @property
     def distrusted(self) -> float:
-        """From this time of change on, in nanoseconds, a file may have been changed after it was read."""
-        before = self.reading.run.watermark_before if self.reading else None
-        return _nanoseconds(before - _SLACK) if before else float("inf")
+        return distrusted_since(self.reading.run.watermark_before if self.reading else None)
 
     async def _add(self, files: Sequence[Found]) -> None:
         last: list[Look] = []
@@ -210,11 +242,8 @@ class _Scan:
 
     async def _compare(self, files: Sequence[Found]) -> None:
         await self._wake([self.known[each.path].ref for each in files if self.known[each.path].was_cancelled])
-        distrusted, stores = self.distrusted, self.root.stores_content
         doubtful = [
-            each
-            for each in files
-            if self.rehash or not self.known[each.path].is_as_it_was(each, distrusted, stores_content=stores)
+            each for each in files if self.rehash or self.known[each.path].is_doubtful(each, self.root, self.distrusted)
         ]
         self.tally.unchanged += len(files) - len(doubtful)
         async for looks in looks_at(self.root, doubtful):
@@ -228,8 +257,9 @@ class _Scan:
         touched: list[Update] = []
         for look in looks:
             known, found = self.known[look.found.path], look.found
-            if not known.has(look.digest):
-                changed[known.ref] = look.digest
+            is_allowed_now = known.has_secret and self.root.rules.allow_secrets
+            if is_allowed_now or not known.has(look.digest):
+                changed[known.ref] = READ_AGAIN if is_allowed_now else look.digest
                 properties[known.ref] = {**self.marks, **look.properties}
                 continue
             self.tally.unchanged += 1
@@ -301,7 +331,8 @@ class Scanner:
         if gone or empty:
             await self._linker.delete([scan.known[path].ref for path in gone], empty)
             self._tally.deleted += len(gone)
-        return Scanned(left_out=scan.view.left_out, busy=scan.busy)
+        excluded = list(scan.view.excluded.values())
+        return Scanned(left_out=scan.view.left_out, excluded=excluded, busy=scan.busy)
 
     async def _deletable_of(self, root: Root, stretch: Stretch, scan: _Scan) -> list[str]:
         """The gone files that may be deleted. MassDeletion where that is decided over the whole root and most is gone.
@@ -328,10 +359,17 @@ class Scanner:
 async def losses_of(root: Root, known: Mapping[str, Known], *, own: Path | None) -> Losses:
     """Which of the known files are gone. RootMissing where the root is missing, or vanishes under the walk."""
     view = View()
-    async for portion in portions(root, own=own):
+    async for portion in portions(root, own=own, explain=True):
         view.add(portion)
     refusal = await asyncio.to_thread(view.refusal, root, known)
     return Losses(gone=frozenset(view.gone(known)), refusal=refusal)
+
+
+def _instead(rules: Collection[Excluded]) -> str:
+    """What to do to keep files that a rule would delete, or bring back those that are gone."""
+    if any(rule.by_default for rule in rules):
+        return "to keep them, add --no-default-excludes"
+    return "to keep them, change the rule that leaves them out" if rules else "bring them back and run it again"
 
 
 def _shape(path: str, size: int | None) -> tuple[str, int]:
@@ -363,11 +401,11 @@ def folder_of(path: str) -> str:
 
 
 async def portions(
-    root: Root, *, own: Path | None, stretch: Stretch = WHOLE
-) -> AsyncIterator[Sequence[Found | LeftOut]]:
+    root: Root, *, own: Path | None, stretch: Stretch = WHOLE, explain: bool = False
+) -> AsyncIterator[Sequence[Entry]]:
     """What is in a root. RootMissing where it is missing, or is not the same folder at the end as at the beginning."""
     before = await asyncio.to_thread(lambda: root.identity)
-    found = walk(root.location, root.rules, own=own, stretch=stretch)
+    found = walk(root.location, root.rules, own=own, stretch=stretch, explain=explain)
     while portion := await asyncio.to_thread(_portion_of, found):
         for each in portion:
             if isinstance(each, LeftOut) and each.folder and not each.path:
@@ -377,8 +415,8 @@ async def portions(
         raise root.missing()
 
 
-def _portion_of(found: Iterator[Found | LeftOut]) -> list[Found | LeftOut]:
-    portion: list[Found | LeftOut] = []
+def _portion_of(found: Iterator[Entry]) -> list[Entry]:
+    portion: list[Entry] = []
     try:
         portion.extend(islice(found, _PORTION))
     except OSError as error:
@@ -390,8 +428,9 @@ def is_in(path: str, folder: str) -> bool:
     return folder in ("", TOP, path) or path.startswith(f"{folder}/")
 
 
-def _nanoseconds(time: datetime) -> float:
-    return time.timestamp() * 1e9
+def distrusted_since(watermark: datetime | None) -> float:
+    """From this time of change on, in nanoseconds, a file may have been changed after the last run read it."""
+    return (watermark - _SLACK).timestamp() * 1e9 if watermark else float("inf")
 
 
 def new_directory(uuid: str, root: str, path: str, marks: Mapping[str, Value]) -> Node:

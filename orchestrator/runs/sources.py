@@ -24,12 +24,17 @@ class SourceLost(GraphmillError):
 
 
 class MassDeletion(SourceLost):
-    """The run would delete most of what the graph has of a source. `command` is what the user gives to allow it."""
+    """The run would delete most of what the graph has of a source. `command` is what the user gives to allow it, and
+    `instead` what to do to keep it.
+    """
 
     code = "too_many_deletes"
 
-    def __init__(self, message: str, *, command: Sequence[str]) -> None:
+    def __init__(
+        self, message: str, *, command: Sequence[str], instead: str = "bring them back and run it again"
+    ) -> None:
         self.command = (*command, ALLOW)
+        self.instead = instead
         super().__init__(message, hint=f"to delete them from the graph: {shlex.join(('graphmill', *self.command))}")
 
 

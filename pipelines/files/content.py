@@ -61,7 +61,7 @@ def hash_file(place: Path) -> str:
     return digest.hexdigest()
 
 
-def pack(place: Path, path: str) -> Packed:
+def pack(place: Path, path: str, *, allow_secrets: bool = False) -> Packed:
     """The file at a place; its path says what it is read as."""
     from pipelines.files.parsing import check_readable
 
@@ -69,7 +69,7 @@ def pack(place: Path, path: str) -> Packed:
     reason = content.reason
     if content.data is not None:
         try:
-            check_readable(path, content.data)
+            check_readable(path, content.data, allow_secrets=allow_secrets)
         except CannotRead as refusal:
             reason = str(refusal)
     return Packed(hash=content.hash, modified=content.modified, size=content.size, text=_text(content, reason=reason))

@@ -20,6 +20,7 @@ TSV = "text/tab-separated-values"
 JSON = "application/json"
 JSON_LINES = "application/x-ndjson"
 PDF = "application/pdf"
+SVG = "image/svg+xml"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 
@@ -92,7 +93,7 @@ _TYPES: Mapping[str, str] = MappingProxyType(
         ".yaml": "application/yaml",
         ".yml": "application/yaml",
         ".xml": "application/xml",
-        ".svg": "image/svg+xml",
+        ".svg": SVG,
         ".css": "text/css",
         ".py": "text/x-python",
         ".pyi": "text/x-python",

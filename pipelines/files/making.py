@@ -21,6 +21,9 @@ class Task:
     """Its path in its root."""
     packed: str | None = None
     """What it held, where it cannot be read at its location; see `pipelines.files.content`."""
+    allow_secrets: bool = False
+    left_out: str | None = None
+    """Why nothing of it is to be read."""
 
 
 @quickly_sent
@@ -58,10 +61,10 @@ def _made(task: Task) -> Made:
     from pipelines.files.parsing import parse
 
     content = read_content(Path(task.location)) if task.packed is None else unpack(task.packed)
-    if content.data is None:
-        return _left_out(task, content.reason or "there is nothing to read in it", content)
+    if task.left_out or content.data is None:
+        return _left_out(task, task.left_out or content.reason or "there is nothing to read in it", content)
     try:
-        document = parse(task.path, content.data)
+        document = parse(task.path, content.data, allow_secrets=task.allow_secrets)
     except CannotRead as reason:
         return _left_out(task, str(reason), content)
     return Made(

@@ -5,12 +5,14 @@ Only a reason not to read a file at all leaves this module as an exception; no c
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from pipelines.files import kinds, reading
 from pipelines.files.kinds import Format
 from pipelines.files.model import CannotRead, Document
+from pipelines.files.secrets import find_secret, refuse_secret
 from pipelines.files.text import parse_text
 
 Reader = Callable[[str, str], Document]
@@ -20,33 +22,48 @@ _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-\S+\s+)*)?([A-Za-z]+)[\d.]*(?:\s|$
 _INTERPRETERS: Mapping[str, str] = MappingProxyType(
     {"python": ".py", "pypy": ".py", "node": ".js", "nodejs": ".js", "deno": ".ts", "bun": ".ts", "ruby": ".rb"}
 )
+SVG_REASON = "an image: SVG"
 _HTML = re.compile(r"\s*(?:<!--[^<>]*-->\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 
 
-def parse(path: str, data: bytes) -> Document:
+def parse(path: str, data: bytes, *, allow_secrets: bool = False) -> Document:
     """Read a file by its name and, where that tells nothing, by how it begins. Raises CannotRead and nothing else."""
     mime_type = kinds.mime_type(path)
-    match kinds.format_of(mime_type) or _format_of_bytes(data):
-        case Format.PDF:
-            from pipelines.files.office import parse_pdf
-
-            return parse_pdf(path, data)
-        case Format.DOCX:
-            from pipelines.files.office import parse_docx
-
-            return parse_docx(path, data)
-        case None:
-            return _parse_text(path, reading.decode(data), mime_type)
-        case found:
-            text = reading.decode(data)
-            return _or_plain(_reader(found), path, text, mime_type)
+    form = kinds.format_of(mime_type) or _format_of_bytes(data)
+    if form in (Format.PDF, Format.DOCX):
+        return _parse_office(form, path, data, allow_secrets=allow_secrets)
+    text = _text(mime_type, data, allow_secrets=allow_secrets)
+    return _or_plain(_reader(form), path, text, mime_type) if form else _parse_text(path, text, mime_type)
 
 
-def check_readable(path: str, data: bytes) -> None:
-    """Raise CannotRead for what is surely no file to read; parsing it may still find another reason."""
-    form = kinds.format_of(kinds.mime_type(path)) or _format_of_bytes(data)
-    if form not in (Format.PDF, Format.DOCX):
-        reading.decode(data)
+def check_readable(path: str, data: bytes, *, allow_secrets: bool = False) -> None:
+    """Raise CannotRead exactly where `parse` would. Only PDF and Word documents have to be parsed for it."""
+    mime_type = kinds.mime_type(path)
+    form = kinds.format_of(mime_type) or _format_of_bytes(data)
+    if form in (Format.PDF, Format.DOCX):
+        _parse_office(form, path, data, allow_secrets=allow_secrets)
+    else:
+        _text(mime_type, data, allow_secrets=allow_secrets)
+
+
+def _text(mime_type: str, data: bytes, *, allow_secrets: bool) -> str:
+    if mime_type == kinds.SVG:
+        raise CannotRead(SVG_REASON)
+    text = reading.decode(data)
+    if not allow_secrets:
+        refuse_secret(text)
+    return text
+
+
+def _parse_office(form: Format, path: str, data: bytes, *, allow_secrets: bool) -> Document:
+    from pipelines.files.office import parse_docx, parse_pdf
+
+    parser, unit = (parse_pdf, "page") if form is Format.PDF else (parse_docx, "paragraph")
+    document = parser(path, data)
+    for part in () if allow_secrets else document.parts:
+        if finding := find_secret(part.content):
+            raise CannotRead(replace(finding, line=part.start_line).reason(unit))
+    return document
 
 
 def _parse_text(path: str, text: str, mime_type: str) -> Document:

@@ -15,6 +15,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from graph_stores.errors import Misuse
+from pipelines.files.default_excludes import MARKERS, rule_for_content, rule_for_file, rule_for_folder
 from pipelines.files.ignoring import Patterns, read_patterns, unreadable
 
 _HISTORY = frozenset({".git", ".hg", ".svn", ".bzr", ".jj"})
@@ -26,11 +27,15 @@ _REPOSITORY = ".git"
 class Rules:
     """Patterns as in a .gitignore, from the root. With any to include, only files that they match are read.
 
-    To include is no way around a .gitignore: what git ignores is read only as a root of its own.
+    To include is no way around a .gitignore or the default excludes: what they leave out is read only as a root of its
+    own.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    default_excludes: bool = True
+    allow_secrets: bool = False
+    """Whether files that hold a secret are read; see `pipelines.files.secrets`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,23 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Excluded:
+    """A file, or a folder with all that is in it, that a rule leaves out. It is not looked into."""
+
+    path: str
+    reason: str
+    folder: bool = False
+    by_default: bool = False
+
+    @property
+    def shown(self) -> str:
+        return f"{self.path}/" if self.folder else self.path
+
+    def has(self, path: str) -> bool:
+        return path == self.path or (self.folder and path.startswith(f"{self.path}/"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
     """The part of a root whose paths are from `since` on and before `until`; of a folder at its top, all or nothing."""
 
@@ -69,9 +91,10 @@ WHOLE = Stretch()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Level:
-    """Patterns, and how a path from the root is said from the folder that they stand in."""
+    """Patterns, the file that has them, and how a path from the root is said from the folder that they stand in."""
 
     patterns: Patterns
+    file: str
     cut: int = 0
     above: str = ""
 
@@ -84,18 +107,31 @@ class _Root:
     exclude: Patterns
     include: GitIgnoreSpec | None
     own: str | None
+    defaults: bool
+    explains: bool = False
+    """Whether everything that a rule leaves out is told, and not only the default excludes."""
     stretch: Stretch = WHOLE
 
-    def leaves_out(self, path: str, name: str, levels: Sequence[_Level], *, is_folder: bool) -> bool:
-        if name in _HISTORY or (self.own and (path == self.own or path.startswith(f"{self.own}."))):
-            return True
+    def exclusion(
+        self, path: str, name: str, levels: Sequence[_Level], names: Container[str], *, is_folder: bool
+    ) -> Excluded | None:
+        """The rule that leaves an entry out, if any; `names` are those in its folder."""
+        if name in _HISTORY:
+            return Excluded(path=path, reason="version control", folder=is_folder)
+        if self.own and path.startswith(self.own) and path[len(self.own) :][:1] in ("", "."):
+            return Excluded(path=path, reason="the graph itself", folder=is_folder)
         if self.exclude and self.exclude.verdict(path, name, is_folder=is_folder):
-            return True
+            return Excluded(path=path, reason="--exclude", folder=is_folder)
         for level in levels:
             verdict = level.patterns.verdict(level.above + path[level.cut :], name, is_folder=is_folder)
+            if verdict:
+                return Excluded(path=path, reason=f"ignored by {level.file}", folder=is_folder)
             if verdict is not None:
-                return verdict
-        return False
+                break
+        if not self.defaults:
+            return None
+        rule = rule_for_folder(name, path, names) if is_folder else rule_for_file(name, path)
+        return Excluded(path=path, reason=str(rule), folder=is_folder, by_default=True) if rule else None
 
     def wants(self, path: str) -> bool:
         return self.include is None or self.include.match_file(path)
@@ -110,10 +146,17 @@ def check_rules(rules: Rules) -> None:
         )
 
 
-def walk(root: Path, rules: Rules, own: Path | None = None, *, stretch: Stretch = WHOLE) -> Iterator[Found | LeftOut]:
+Entry = Found | LeftOut | Excluded
+
+
+def walk(
+    root: Path, rules: Rules, own: Path | None = None, *, stretch: Stretch = WHOLE, explain: bool = False
+) -> Iterator[Entry]:
     """Every file of a root, sorted folder by folder. `own` is where a store is, which is no file and left out.
 
-    A root that is a file is that file. One that is not there is left out as a folder: its files are not seen as gone.
+    A root that is a file is that file, unless its name is that of a secret. One that is not there is left out as a
+    folder: its files are not seen as gone. What the default excludes leave out is told; with `explain` also what any
+    other rule does.
     """
     try:
         status = root.stat()
@@ -121,21 +164,37 @@ def walk(root: Path, rules: Rules, own: Path | None = None, *, stretch: Stretch 
         yield LeftOut(path="", reason=_cannot("the root", error), folder=True)
         return
     if stat.S_ISDIR(status.st_mode):
-        yield from _walk_folders(replace(_root(root, rules, own), stretch=stretch), _levels_above(root))
+        whole = replace(_root(root, rules, own), stretch=stretch, explains=explain)
+        yield from _walk_folders(whole, _levels_above(root))
+    elif excluded := excluded_root(root, rules):
+        yield excluded
     elif stat.S_ISREG(status.st_mode):
         yield Found(path=root.name, size=status.st_size, modified=status.st_mtime_ns)
     else:
         yield LeftOut(path=root.name, reason=_what_it_is(status.st_mode))
 
 
-def entries_in(root: Path, *, most: int) -> int:
-    """How many files and folders there are in a root, ignored or not; as soon as there are so many, that many."""
+def excluded_root(root: Path, rules: Rules) -> Excluded | None:
+    """A file that is a root is read whatever its name, unless that is the name of a secret."""
+    if not rules.default_excludes or not root.is_file():
+        return None
+    rule = rule_for_file(root.name, root.as_posix())
+    return Excluded(path=root.name, reason=str(rule), by_default=True) if rule and rule.is_secret else None
+
+
+def entries_in(root: Path, rules: Rules, *, most: int) -> int:
+    """How many files and folders there are in a root, but for those that the default excludes leave out by name.
+
+    As soon as there are so many, that many.
+    """
     count, waiting = 0, [os.fspath(root)]
     while waiting and count < most:
         with suppress(OSError), os.scandir(waiting.pop()) as listed:
             for entry in islice(listed, most - count):
                 count += 1
-                if entry.is_dir(follow_symlinks=False):
+                if entry.is_dir(follow_symlinks=False) and not (
+                    entry.name in _HISTORY or (rules.default_excludes and rule_for_folder(entry.name, entry.path, ()))
+                ):
                     waiting.append(entry.path)
     return count
 
@@ -163,24 +222,40 @@ def follows(root: Path, rules: Rules, path: str, own: Path | None = None) -> boo
     A change of a .gitignore matters to all files below it, and only walking again shows to which.
     """
     if not root.is_dir():
-        return path == root.name
+        return path == root.name and not excluded_root(root, rules)
     whole, here, levels = _root(root, rules, own), "", _levels_above(root)
     *folders, name = path.split("/")
     try:
         for folder in folders:
-            levels = _levels_in(whole, here, levels, _there(root / here))
-            if whole.leaves_out(here + folder, folder, levels, is_folder=True) or (root / here / folder).is_symlink():
+            names = _Names(root / here)
+            levels = _levels_in(whole, here, levels, names)
+            if whole.exclusion(here + folder, folder, levels, names, is_folder=True):
                 return False
             here += f"{folder}/"
-        levels = _levels_in(whole, here, levels, _there(root / here))
+            if (root / here).is_symlink():
+                return False
+            # A marker that comes or goes matters to all files beside it.
+            is_marker = here + name == path and name in MARKERS
+            if whole.defaults and not is_marker and rule_for_content(_Names(root / here)):
+                return False
+        names = _Names(root / here)
+        levels = _levels_in(whole, here, levels, names)
+        is_folder = (root / path).is_dir() and not (root / path).is_symlink()
+        if whole.exclusion(path, name, levels, names, is_folder=is_folder):
+            return False
     except OSError:
         return False
-    is_folder = (root / path).is_dir() and not (root / path).is_symlink()
-    return not whole.leaves_out(path, name, levels, is_folder=is_folder) and (is_folder or whole.wants(path))
+    return is_folder or whole.wants(path)
 
 
-def _there(folder: Path) -> list[str]:
-    return [name for name in (_IGNORE_FILE, _REPOSITORY) if (folder / name).exists()]
+class _Names(Container[str]):
+    """The names in a folder, for those who ask about a few of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __contains__(self, name: object) -> bool:
+        return (self._folder / str(name)).exists()
 
 
 def _root(root: Path, rules: Rules, own: Path | None) -> _Root:
@@ -191,10 +266,11 @@ def _root(root: Path, rules: Rules, own: Path | None) -> _Root:
         exclude=Patterns(rules.exclude),
         include=GitIgnoreSpec.from_lines(rules.include) if rules.include else None,
         own=store.replace(os.sep, "/") if store else None,
+        defaults=rules.default_excludes,
     )
 
 
-def _walk_folders(root: _Root, above: tuple[_Level, ...]) -> Iterator[Found | LeftOut]:
+def _walk_folders(root: _Root, above: tuple[_Level, ...]) -> Iterator[Entry]:
     # A stack of our own: a tree may be deeper than Python's.
     waiting = [iter(_look_into(root, "", above))]
     while waiting:
@@ -208,43 +284,47 @@ def _walk_folders(root: _Root, above: tuple[_Level, ...]) -> Iterator[Found | Le
 
 
 _Folder = tuple[str, tuple[_Level, ...]]
-_Entry = Found | LeftOut | _Folder
+_Seen = Entry | _Folder
 
 
-def _look_into(root: _Root, here: str, levels: tuple[_Level, ...]) -> list[_Entry]:
+def _look_into(root: _Root, here: str, levels: tuple[_Level, ...]) -> list[_Seen]:
     """What is in one folder: files, what is left out, and folders that are to be looked into in turn."""
     try:
         with os.scandir(f"{root.place}{os.sep}{here}") as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
-        levels = _levels_in(root, here, levels, {entry.name for entry in entries})
+        names = {entry.name for entry in entries}
+        levels = _levels_in(root, here, levels, names)
     except (FileNotFoundError, NotADirectoryError) as error:
         # A folder that is gone since it was listed is gone, but nothing is known of a root that is.
         return [] if here else [LeftOut(path="", reason=_cannot("the root", error), folder=True)]
     except OSError as error:
         return [LeftOut(path=here.rstrip("/"), reason=_cannot("the folder", error), folder=True)]
-    seen = []
+    if here and root.defaults and not names.isdisjoint(MARKERS):
+        return [Excluded(path=here.rstrip("/"), reason=str(rule_for_content(names)), folder=True, by_default=True)]
+    seen: list[_Seen] = []
     for entry in entries:
         path = here + entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
         if not here and not root.stretch.has(f"{path}/" if is_folder else path):
             continue
-        if not root.leaves_out(path, entry.name, levels, is_folder=is_folder):
-            found = _seen(root, entry, path, levels, is_folder=is_folder)
-            if found:
-                seen.append(found)
+        if excluded := root.exclusion(path, entry.name, levels, names, is_folder=is_folder):
+            if root.explains or excluded.by_default:
+                seen.append(excluded)
+        elif found := _seen(root, entry, path, levels, is_folder=is_folder):
+            seen.append(found)
     return seen
 
 
 def _seen(
     root: _Root, entry: "os.DirEntry[str]", path: str, levels: tuple[_Level, ...], *, is_folder: bool
-) -> _Entry | None:
+) -> _Seen | None:
     if not path.isascii() and not _is_utf8(path):
         shown = os.fsencode(path).decode(errors="backslashreplace")
         return LeftOut(path=shown, reason="its name is not in UTF-8")
     if is_folder:
         return f"{path}/", levels
     if not root.wants(path):
-        return None
+        return Excluded(path=path, reason="not matched by --include") if root.explains else None
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -270,7 +350,8 @@ def _levels_in(root: _Root, here: str, levels: tuple[_Level, ...], names: Contai
     if here and _REPOSITORY in names:
         levels = _repository_level(Path(root.place, here), cut=len(here))
     if _IGNORE_FILE in names:
-        levels = (*_level(Path(root.place, here, _IGNORE_FILE), cut=len(here)), *levels)
+        file = f"{here}{_IGNORE_FILE}"
+        levels = (*_level(Path(root.place, file), file, cut=len(here)), *levels)
     return levels
 
 
@@ -281,23 +362,23 @@ def _levels_above(root: Path) -> tuple[_Level, ...]:
     for folder in (root, *root.parents):
         above = "" if folder == root else f"{root.relative_to(folder).as_posix()}/"
         if folder != root:
-            levels = (*levels, *_level(folder / _IGNORE_FILE, above=above))
+            levels = (*levels, *_level(folder / _IGNORE_FILE, str(folder / _IGNORE_FILE), above=above))
         if (folder / _REPOSITORY).exists():
             return (*levels, *_repository_level(folder, above=above))
     return ()
 
 
-def _level(file: Path, *, cut: int = 0, above: str = "") -> tuple[_Level, ...]:
+def _level(file: Path, shown: str, *, cut: int = 0, above: str = "") -> tuple[_Level, ...]:
     # Git reads no .gitignore through a link either.
     if file.is_symlink() or not file.is_file():
         return ()
     patterns = read_patterns(file)
-    return (_Level(patterns=patterns, cut=cut, above=above),) if patterns else ()
+    return (_Level(patterns=patterns, file=shown, cut=cut, above=above),) if patterns else ()
 
 
 def _repository_level(folder: Path, *, cut: int = 0, above: str = "") -> tuple[_Level, ...]:
     exclude = _repository(folder / _REPOSITORY) / "info" / "exclude"
-    return _level(exclude, cut=cut, above=above)
+    return _level(exclude, ".git/info/exclude", cut=cut, above=above)
 
 
 def _repository(git: Path) -> Path:

@@ -95,6 +95,7 @@ def test_config_show_says_where_each_value_came_from(cli: Cli) -> None:
         "roots": ([f"{cli.folder}/docs", "/srv"], str(file)),
         "include": ([], "default"),
         "exclude": (["*.log"], str(file)),
+        "default_excludes": (None, "default"),
         "embedder": ("openai:m", "GRAPHMILL_EMBEDDER"),
         "embedder_url": (None, "default"),
         "embedder_key": (None, "default"),

@@ -143,3 +143,25 @@ def test_forget_takes_a_source_out_of_the_graph_and_leaves_its_files(notes: Cli)
     assert (notes.folder / "notes/mill.md").exists()
     assert notes("status", "--json").json["labels"].keys() == {"Directory", "File", "TextSection"}
     assert notes("reclaim", "--json").json == {"reclaimed": 0}
+
+
+def test_a_dry_run_makes_no_graph_and_a_rule_that_is_refused_is_not_remembered(notes: Cli) -> None:
+    write(notes.folder, {f"notes/more/{number}.txt": f"Page {number}{' more' * number}" for number in range(11)})
+    write(notes.folder, {"notes/.env": "API_KEY=a", "notes/yarn.lock": "x"})
+    before = sorted(path.name for path in notes.folder.iterdir())
+    told = notes("ingest", "notes", "--dry-run", "--json")
+    assert told.code == 0, told.err
+    assert told.json.keys() >= {"new", "changed", "deleted", "unchanged", "skipped"}
+    assert (len(told.json["new"]), told.json["unchanged"]) == (13, 0)
+    assert {"path": "yarn.lock", "reason": "lock file (yarn.lock)"} in told.json["skipped"]
+    assert sorted(path.name for path in notes.folder.iterdir()) == before
+    done = notes("ingest", "notes", "--embedder", "none", "--json")
+    assert done.json["default_excludes"] == {"files": 2, "folders": 0}
+    refused = notes("ingest", "notes", "--exclude", "more/", "--embedder", "none")
+    assert refused.code == 1 and "11 of the 14 files of notes are excluded now" in refused.err, refused.err
+    again = "graphmill ingest notes --exclude more/ --embedder none --allow-deletes"
+    assert refused.err.endswith(f"leaves them out; to delete them from the graph: {again}\n")
+    (rule,) = notes("query", "MATCH (d:Directory) WHERE d.path = '.' RETURN d.rules AS rules", "--json").json
+    assert '"exclude": []' in rule["rules"]
+    misuse = notes("ingest", "notes/.env", "--dry-run")
+    assert misuse.code == 2 and "notes/.env is left out by default: secret (.env)" in misuse.err

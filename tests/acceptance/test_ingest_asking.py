@@ -54,6 +54,8 @@ def check_answers(mill: Mill) -> dict[str, Any]:
     hits = mill.cli("search", ASKED, "--limit", "3", "--json").json
     assert [set(hit) >= {"uuid", "label", "name", "score", "source", "text"} for hit in hits] == [True] * len(hits)
     assert len(hits) == 3
+    told = mill.cli("ingest", str(mill.root), "--dry-run", "--json").json
+    assert (told["new"], told["changed"], told["deleted"], told["unchanged"]) == ([], [], [], FILES)
     return dict(status["states"])
 
 

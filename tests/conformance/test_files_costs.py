@@ -13,7 +13,7 @@ from orchestrator.job import Job, Plan
 from orchestrator.runs.records import read_partitions, read_runs
 from pipelines import pool
 from pipelines.embedding import EmbedderChoice
-from pipelines.files.walk import entries_in
+from pipelines.files.walk import Rules, entries_in
 from tests.conformance.folders import Folder, Mill, Models, opened, quicken
 from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER, Place
 from tests.conformance.wrapped import wrapped
@@ -153,7 +153,8 @@ async def test_a_small_root_is_one_part_and_a_large_one_several(
     await Mill(store=store, roots=[notes]).run()
     parts = await read_partitions(store, (await read_runs(store))[0].uuid)
     assert len(parts) == 5 and sum(part.offset for part in parts) == 40
-    assert entries_in(notes.place, most=20) == 20 and entries_in(notes.place, most=1000) == 50
+    assert entries_in(notes.place, Rules(), most=20) == 20
+    assert entries_in(notes.place, Rules(), most=1000) == 50
 
 
 @HERE

@@ -14,7 +14,7 @@ from orchestrator.job import Job, Report
 from orchestrator.progress import Pace, Standing
 from orchestrator.tally import Tally
 from orchestrator.workers import AtWork, Known
-from pipelines.files.walk import LeftOut
+from pipelines.files.walk import Excluded, LeftOut
 
 
 def standing(states: dict[str, int], **stages: Pace) -> Standing:
@@ -138,3 +138,18 @@ async def test_what_is_done_while_the_graph_is_asked_is_not_counted_twice(monkey
         while shown[-1][0] < 40:
             await asyncio.sleep(0.01)
     assert (shown[0], shown[-1], len(asked)) == ((30, 70), (40, 60), 1)
+
+
+def test_what_the_default_excludes_left_out_is_one_line_that_says_how_to_see_it() -> None:
+    excluded = [Excluded(path="node_modules", reason="dependencies (node_modules)", folder=True, by_default=True)]
+    excluded += [Excluded(path=f"{number}.env", reason="secret (*.env)", by_default=True) for number in range(2)]
+    done = replace(report({}), excluded=excluded)
+    assert document(done)["default_excludes"] == {"files": 2, "folders": 1}
+    (line,) = [
+        line
+        for line in sentences(done, {}, {}, "graphmill", until_stopped=False, dry_run="graphmill ingest . --dry-run")
+        if "by default" in line
+    ]
+    assert line == (
+        "2 files and 1 folder left out by default (see: graphmill ingest . --dry-run; read them: --no-default-excludes)"
+    )

@@ -24,6 +24,7 @@ def came(settings: Settings, key: str) -> tuple[Any, str]:
     ("text", "message"),
     [
         ('roots = "docs"', "roots in {file} is a str, expected a list of texts"),
+        ("default_excludes = 0", "default_excludes in {file} is 0, expected true or false"),
         ("exclude = [1]", "exclude in {file} is a list with other things than texts, expected a list of texts"),
         ("workers = 0", "workers in {file} is 0, expected a whole number above 0"),
         ("workers = true", "workers in {file} is a bool, expected a whole number above 0"),
@@ -58,6 +59,12 @@ def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_defau
 def test_an_option_that_was_not_given_leaves_what_the_file_says(tmp_path: Path) -> None:
     settings = load(tmp_path, 'exclude = ["*.log"]\nembedder = "none"', {"exclude": (), "embedder": None})
     assert (settings.exclude, settings.embedder) == (("*.log",), "none")
+
+
+def test_a_flag_that_says_no_beats_the_file(tmp_path: Path) -> None:
+    assert load(tmp_path, "", {}).default_excludes is None
+    assert load(tmp_path, "default_excludes = true", {}).default_excludes is True
+    assert load(tmp_path, "default_excludes = true", {"default_excludes": False}).default_excludes is False
 
 
 def test_there_is_a_worker_for_each_processor_unless_somebody_says_otherwise(tmp_path: Path) -> None:

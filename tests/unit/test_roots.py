@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def known(*roots: Root) -> dict[str, Root]:
     return {root.name: root for root in roots}
 
 
-def root(name: str, location: Path, **rules: tuple[str, ...]) -> Root:
+def root(name: str, location: Path, **rules: Any) -> Root:  # Any: passed on
     return Root(name=name, location=location, rules=Rules(**rules))
 
 
@@ -123,7 +124,7 @@ def test_the_node_of_a_root_says_where_it_is_and_how_it_is_read(tmp_path: Path) 
         "root": "docs",
         "path": ".",
         "location": str(tmp_path),
-        "rules": '{"include": ["*.md"], "exclude": []}',
+        "rules": '{"include": ["*.md"], "exclude": [], "secretsChecked": true}',
         "host": this_host(),
     }
 
