@@ -1,7 +1,8 @@
 """CocoIndex over a folder of Markdown pages into Neo4j. Run by the Python that has CocoIndex, not by graphmill's.
 
-Files, sections, the edges between them, and a vector for each section from an endpoint. Files are read by CocoIndex's own
-connector, so that an unchanged file is known by its time of change. Set by the environment: FOLDER, STATE, BOLT, ENDPOINT.
+Files, sections, the edges between them, and a vector for each section from an endpoint. Files are read by CocoIndex's
+own connector, so that an unchanged file is known by its time of change. Set by the environment: FOLDER, STATE, BOLT,
+ENDPOINT.
 """
 
 # mypy: ignore-errors
@@ -43,18 +44,14 @@ class Holds:
 @cocoindex.lifespan
 async def environment(builder: cocoindex.EnvironmentBuilder):
     builder.settings.db_path = Path(os.environ["STATE"])
-    builder.provide(
-        GRAPH, neo4j.ConnectionFactory(uri=os.environ["BOLT"], auth=("neo4j", "unused"), database="neo4j")
-    )
+    builder.provide(GRAPH, neo4j.ConnectionFactory(uri=os.environ["BOLT"], auth=("neo4j", "unused"), database="neo4j"))
     yield
 
 
 @cocoindex.fn.as_async(batching=True, max_batch_size=TEXTS_PER_REQUEST)
 def embed(texts: list[str]) -> list[list[float]]:
     body = json.dumps({"model": "counted", "input": texts}).encode()
-    request = urllib.request.Request(
-        f"{os.environ['ENDPOINT']}/embeddings", body, {"Content-Type": "application/json"}
-    )
+    request = urllib.request.Request(f"{os.environ['ENDPOINT']}/embeddings", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request) as answer:
         return [each["embedding"] for each in json.load(answer)["data"]]
 
