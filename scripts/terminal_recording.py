@@ -16,7 +16,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -36,6 +36,7 @@ STATES = "MATCH (s:Scope) RETURN s._state AS state, count(*) AS scopes"
 SEARCH = "cancel the task when the timeout expires"
 
 CELL_WIDTH, CELL_HEIGHT, MARGIN, BAR = 8.4, 19.0, 16, 34
+FONTS = 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace'
 INK, PAPER, FRAME = "#d6deeb", "#0f1720", "#3b4754"
 COLOURS = {"green": "#8bd649", "red": "#ff6b6b", "cyan": "#5ccfe6", "blue": "#7aa2f7", "magenta": "#e879c6"}
 
@@ -138,11 +139,8 @@ class Session:
 
 
 def _cell(char: Any) -> Cell:  # Any: pyte has no types
-    if char.fg == "default":
-        colour = INK
-    else:
-        colour = COLOURS.get(char.fg, f"#{char.fg}" if len(char.fg) == 6 else INK)
-    return char.data, colour, char.bold
+    exact = f"#{char.fg}" if len(char.fg) == 6 else INK  # six digits, or a name
+    return char.data, COLOURS.get(char.fg, exact), char.bold
 
 
 def record(folder: Path) -> list[Shot]:
@@ -151,8 +149,9 @@ def record(folder: Path) -> list[Shot]:
         session.run(f"graphmill ingest {FOLDER}", until=_is_half_embedded, seconds=2.5)
         session.run(f'graphmill query "{STATES}"', seconds=4)
         session.run(f"graphmill ingest {FOLDER}", seconds=3)
-        session.run(f"graphmill search '{SEARCH}' --limit 1", seconds=7)
-        return session.shots
+        session.run(f"graphmill search '{SEARCH}' --limit 1", seconds=5)
+        # At its beginning too: a viewer that draws only the first moment shows the whole session.
+        return [replace(session.shots[-1], seconds=3), *session.shots]
     finally:
         session.close()
 
@@ -184,10 +183,11 @@ def draw(shots: Sequence[Shot]) -> str:
         for number, colour in enumerate(("#ff5f57", "#febc2e", "#28c840"))
     )
     return f"""\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img">
+<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"
+  role="img">
 <title>graphmill in a terminal: a job is killed, asked about, continued and searched</title>
 <style>
-text {{ font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace; white-space: pre }}
+text {{ font: 14px {FONTS}; white-space: pre }}
 .bold {{ font-weight: bold }}
 .frame {{ opacity: 0 }}
 .last {{ opacity: 1 }}
@@ -222,10 +222,9 @@ def _texts(shot: Shot, rows: int) -> Iterator[str]:
             if shown:
                 x = MARGIN + (column + len(text) - len(text.lstrip(" "))) * CELL_WIDTH
                 y = BAR + (row + 0.75) * CELL_HEIGHT
-                yield (
-                    f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}"{" class=" + chr(34) + "bold" + chr(34) if bold else ""}'
-                    f' textLength="{len(shown) * CELL_WIDTH:.1f}" lengthAdjust="spacingAndGlyphs">{escape(shown)}</text>'
-                )
+                style = f'fill="{colour}"' + (' class="bold"' if bold else "")
+                fitted = f'textLength="{len(shown) * CELL_WIDTH:.1f}" lengthAdjust="spacingAndGlyphs"'
+                yield f'<text x="{x:.1f}" y="{y:.1f}" {style} {fitted}>{escape(shown)}</text>'
             column += len(text)
 
 
