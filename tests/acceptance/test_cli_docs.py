@@ -17,7 +17,10 @@ FILE = re.compile(r"^`([\w./-]+)`:\n\n````?\w*\n(.*?)^````?$", re.DOTALL | re.MU
 FENCED = re.compile(r"^(```+).*?^\1$", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/cli.md", "docs/ledger.md", "docs/runs.md", "docs/wikipedia.md"])
+PAGES = ("README.md", "docs/cli.md", "docs/ledger.md", "docs/runbook.md", "docs/runs.md", "docs/wikipedia.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_sessions_of_the_page_run_as_shown(cli: Cli, page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     commands = [match for session in SESSION.findall(text) for match in COMMAND.finditer(session)]
