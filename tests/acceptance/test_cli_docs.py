@@ -4,6 +4,7 @@ import doctest
 import re
 import shlex
 import shutil
+from xml.etree import ElementTree
 
 import pytest
 
@@ -43,6 +44,16 @@ def test_the_links_of_the_page_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", FENCED.sub("", text)):
         assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_the_picture_shows_the_whole_session_without_animation_and_needs_nothing_from_outside() -> None:
+    text = (ROOT / "examples" / "terminal.svg").read_text(encoding="utf-8")
+    assert set(re.findall(r"https?://[^\"' )]+", text)) == {"http://www.w3.org/2000/svg"}
+    frames = [frame for frame in ElementTree.fromstring(text) if "frame" in frame.get("class", "")]
+    assert [frame for frame in frames if "last" in frame.get("class", "").split()] == [frames[-1]]
+    shown = "\n".join(frames[-1].itertext())
+    for words in ("kill -9", "Killed", "graphmill query", "embedded", "graphmill search"):
+        assert words in shown, words
 
 
 def _write_files(cli: Cli, text: str) -> None:
