@@ -1,8 +1,10 @@
-"""What a kill and an unchanged run cost, graphmill beside CocoIndex: `python -m tests.bench.compare [PAGES]`.
+"""What a kill and an unchanged run cost, graphmill beside CocoIndex: `scripts/bench compare`.
 
 Every tool runs as a command of its own over the same folder and asks the same endpoint for vectors, which counts the
 texts that it answers. Statements are counted on the wire to Neo4j. CocoIndex is installed once into a virtual
 environment in the user's cache folder; GRAPHMILL_BENCH_COCOINDEX names a Python that has it already.
+
+Another size: `PYTHONPATH=scripts python -m tests.bench.compare PAGES`.
 """
 
 import asyncio
