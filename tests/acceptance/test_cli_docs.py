@@ -4,6 +4,7 @@ import doctest
 import re
 import shlex
 import shutil
+from xml.etree import ElementTree
 
 import pytest
 
@@ -14,7 +15,7 @@ COMMAND = re.compile(r"^\$ graphmill (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 BUSY = "--project busy"
 # A file that a page shows in full: its name on a line of its own, then its text.
 FILE = re.compile(r"^`([\w./-]+)`:\n\n````?\w*\n(.*?)^````?$", re.DOTALL | re.MULTILINE)
-PAGES = ["README.md", *(f"docs/{name}.md" for name in ("cli", "ingest", "ledger", "runs", "wikipedia"))]
+PAGES = ["README.md", *(f"docs/{name}.md" for name in ("cli", "ingest", "ledger", "runbook", "runs", "wikipedia"))]
 FENCED = re.compile(r"^(```+).*?^\1$", re.DOTALL | re.MULTILINE)
 
 
@@ -41,6 +42,16 @@ def test_the_links_of_the_page_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", FENCED.sub("", text)):
         assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_the_picture_shows_the_whole_session_without_animation_and_needs_nothing_from_outside() -> None:
+    text = (ROOT / "examples" / "terminal.svg").read_text(encoding="utf-8")
+    assert set(re.findall(r"https?://[^\"' )]+", text)) == {"http://www.w3.org/2000/svg"}
+    frames = [frame for frame in ElementTree.fromstring(text) if "frame" in frame.get("class", "")]
+    assert [frame for frame in frames if "last" in frame.get("class", "").split()] == [frames[-1]]
+    shown = "\n".join(frames[-1].itertext())
+    for words in ("kill -9", "Killed", "graphmill query", "embedded", "graphmill search"):
+        assert words in shown, words
 
 
 def _write_files(cli: Cli, text: str) -> None:

@@ -1,7 +1,9 @@
 """`scripts/bench NAME…`: runs the named benchmarks, each in a process of its own, and prints their tables."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 BENCHMARKS = {
     "startup": ["tests.bench.startup"],
@@ -12,6 +14,7 @@ BENCHMARKS = {
     "workers": ["tests.bench.workers"],
     "copy": ["tests.bench.copy"],
     "migrate": ["tests.bench.migrate kuzu", "tests.bench.migrate neo4j"],
+    "compare": ["tests.bench.compare"],
 }
 
 
@@ -21,7 +24,9 @@ def main(names: list[str]) -> int:
         print(f"usage: scripts/bench {'|'.join(BENCHMARKS)}", file=sys.stderr)
         return 2
     commands = [command.split() for name in names for command in BENCHMARKS[name]]
-    return max(subprocess.run([sys.executable, "-m", *command]).returncode for command in commands)
+    # Where the local Neo4j server is.
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "scripts")}
+    return max(subprocess.run([sys.executable, "-m", *command], env=environment).returncode for command in commands)
 
 
 if __name__ == "__main__":
