@@ -66,6 +66,8 @@ class Plan:
     watch: bool = False
     drain: bool = True
     lease_seconds: float = LEASE_SECONDS
+    grace: float = 15.0
+    """How many seconds work in flight may go on once the job was told to stop; then it is given back."""
     stages: frozenset[str] = frozenset(STAGES)
     """What this process takes part in."""
     contact: str | None = None
@@ -144,7 +146,9 @@ class Job:
         async with contextlib.AsyncExitStack() as stack:
             steps = await self._unless_stopped(self._steps(stack))
             finished = steps is not None and await self._work(steps)
-        await self._store.index_vectors()
+        if finished:
+            await self._unless_stopped(self._store.index_vectors())
+            finished = not self._stop.is_set()
         runs = await through_outages(self._its_runs, self._say)
         return Report(
             tally=self.tally,
@@ -191,7 +195,12 @@ class Job:
         later = known is not None and name_of(provider=known.provider, model=known.model) == self._plan.embedder.name
         embedder = await self._opened(stack) if embeds and not later else None
         self._worker = Worker(
-            self._lifecycle, [], say=self._say, lease_seconds=self._plan.lease_seconds, owner=self._owner
+            self._lifecycle,
+            [],
+            say=self._say,
+            lease_seconds=self._plan.lease_seconds,
+            grace=self._plan.grace,
+            owner=self._owner,
         )
         steps = [
             step

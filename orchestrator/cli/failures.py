@@ -13,6 +13,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from graph_stores.errors import GraphmillError
 from orchestrator.cli.options import GlobalOptions
+from orchestrator.cli.stopping import stopped_document
 from orchestrator.cli.text import dumps, printable
 
 INTERRUPTED = 130
@@ -40,6 +41,8 @@ def report(error: Exception, options: GlobalOptions) -> int:
     """Print the failure as asked for; returns the exit code."""
     if isinstance(error, click.Abort):
         print("stopped", file=sys.stderr)
+        if options.json:
+            print(dumps(stopped_document("stopped")))
         return INTERRUPTED
     if isinstance(error, NoArgsIsHelpError):
         print(error.format_message(), file=sys.stderr)

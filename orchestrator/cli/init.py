@@ -19,9 +19,8 @@ def init(options: GlobalOptions, recover: bool) -> None:
 
     Creates schema, constraints and indexes, and repairs what is missing. Safe to repeat.
     """
-    import asyncio
-
     import graph_stores
+    from orchestrator.cli import stopping
     from orchestrator.cli.session import Session
     from orchestrator.cli.text import dumps
 
@@ -30,7 +29,7 @@ def init(options: GlobalOptions, recover: bool) -> None:
     if recover:
         lost, backup = graph_stores.recover(session.settings.store)
         recovered = {"lost_commits": lost, "before_recovery": str(backup) if backup else None}
-    document = {**asyncio.run(_migrate(session)), **recovered}
+    document = {**stopping.run(_migrate(session), as_json=options.json), **recovered}
     if options.json:
         click.echo(dumps(document))
         return

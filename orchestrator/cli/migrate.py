@@ -120,9 +120,8 @@ def finalize(options: GlobalOptions, /, yes: bool, **wishes: Any) -> None:
 
 def _run(options: GlobalOptions, wishes: dict[str, Any], work: "Callable[[Migration], Awaitable[Any]]") -> Any:
     """Any: what the work makes of the migration."""
-    import asyncio
-
     from graph_stores.legacy import MigrationRefused
+    from orchestrator.cli import stopping
     from orchestrator.cli.migration_tables import Meter
     from orchestrator.cli.session import Session
     from orchestrator.migration.verbs import Order, opened
@@ -143,7 +142,7 @@ def _run(options: GlobalOptions, wishes: dict[str, Any], work: "Callable[[Migrat
                 return await work(migration)
 
     try:
-        return asyncio.run(course())
+        return stopping.run(course(), as_json=options.json)
     except MigrationRefused as refused:
         raise MigrationRefused(refused.message, hint=_steps(options, wishes).in_text(refused.hint)) from refused
 

@@ -4,14 +4,12 @@ Owns what a signal and an exit code mean. Does none of the work.
 """
 
 import asyncio
-import os
 import shlex
-import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import click
 
@@ -22,6 +20,8 @@ from orchestrator.cli.failures import warn
 from orchestrator.cli.live import View, following, open_view
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.session import Session
+from orchestrator.cli.stopping import Stopping, cancel, seconds_to_stop
+from orchestrator.cli.stopping import run as run_async
 from orchestrator.cli.summary import document, sentences
 from orchestrator.cli.text import dumps, printable
 from orchestrator.job import Job, Plan, Report
@@ -32,8 +32,6 @@ STOPPING = "stopping: finishing what is in flight; press Ctrl-C again to stop at
 # A command that only asks owns an embedded graph for a moment, too short to be a reason to give up.
 _PATIENCE = 2.0
 _PAUSE = 0.1
-# One wish may come as two signals: `timeout` sends it to the process, and again to the process group.
-_SAME = 0.25
 
 
 def run(
@@ -49,10 +47,14 @@ def run(
 
     Raises SourceLost where a source is missing, or most of it is gone and the user does not want that deleted.
     """
-    ended = asyncio.run(_run(options, session, plan, create=create, first=first))
+    # Half of the time for what is in flight, the other half for giving back the rest.
+    plan = replace(plan, grace=seconds_to_stop() / 2)
+    stopping = Stopping(as_json=options.json)
+    ended = run_async(_run(options, session, plan, stopping, create=create, first=first), stopping)
     if not plan.allow_deletes and plan.reads and _may_delete(ended.report.lost, options):
         plan = replace(plan, allow_deletes=True)
-        ended = asyncio.run(_run(options, session, plan, create=create, first=first))
+        ended = run_async(_run(options, session, plan, stopping, create=create, first=first), stopping)
+    stopping.has_told = True
     report = ended.report
     if report.lost and options.json:
         raise _with_next_command(report.lost, report, plan, options)
@@ -62,8 +64,8 @@ def run(
         click.echo(
             "\n".join(sentences(report, ended.skipped, ended.unread, options.graphmill, until_stopped=until_stopped))
         )
-    if report.stopped and ended.signal and not until_stopped:
-        return 128 + ended.signal
+    if report.stopped and stopping.signal and not until_stopped:
+        return stopping.exit_code
     if report.lost:
         raise _with_next_command(report.lost, report, plan, options)
     failed = any(run.state is State.ERROR for run in report.runs)
@@ -94,7 +96,6 @@ def _with_next_command(lost: SourceLost, report: Report, plan: Plan, options: Gl
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ended:
     report: Report
-    signal: int | None
     skipped: Mapping[str, int]
     unread: Mapping[str, int]
 
@@ -103,10 +104,12 @@ async def _run(
     options: GlobalOptions,
     session: Session,
     plan: Plan,
+    stopping: Stopping,
     *,
     create: bool,
     first: Callable[[Store], Awaitable[object]] | None,
 ) -> _Ended:
+    stopping.ask = partial(cancel, asyncio.current_task())
     store = await _store_to_own(session, create=create)
     try:
         if create:
@@ -115,12 +118,12 @@ async def _run(
         if first:
             await first(store)
         plan = replace(plan, embedder=await session.embedder_of(store))
-        report, number = await _run_on(options, store, plan, owner=session.owner)
+        report = await _run_on(options, store, plan, stopping, owner=session.owner)
         skipped = {} if plan.expansion else await _counts(store, "skipped")
         unread = await _counts(store, "unread") if plan.expansion else {}
     finally:
         await store.close()
-    return _Ended(report=report, signal=number, skipped=skipped, unread=unread)
+    return _Ended(report=report, skipped=skipped, unread=unread)
 
 
 async def _counts(store: Store, question: str) -> dict[str, int]:
@@ -142,13 +145,17 @@ async def _bring_ledger_up(session: Session, store: Store) -> None:
             store.listen(None)
 
 
-async def _run_on(options: GlobalOptions, store: Store, plan: Plan, *, owner: str) -> tuple[Report, int | None]:
+async def _run_on(options: GlobalOptions, store: Store, plan: Plan, stopping: Stopping, *, owner: str) -> Report:
     with open_view() as view:
         job = Job(store, plan, say=lambda text: view.say(options.complete_commands(text)), owner=owner)
-        with _heard(job, view) as stopping:
-            async with following(view, job, store):
-                report = await job.run()
-    return report, stopping.signal
+        stopping.ask, stopping.clean_up = partial(_stop, job, view), view.close
+        async with following(view, job, store):
+            return await job.run()
+
+
+def _stop(job: Job, view: View) -> None:
+    job.stop()
+    view.say(STOPPING)
 
 
 async def _store_to_own(session: Session, *, create: bool) -> Store:
@@ -172,37 +179,3 @@ async def make_schema(store: Store) -> None:
 
 async def _holds_anything(store: Store, status: SchemaStatus) -> bool:
     return bool((await store.ask("used" if status.found is None else "inhabited")).rows)
-
-
-class _Stopping:
-    """What a signal does: the first asks the job to end well, the second ends the process, which is safe too."""
-
-    def __init__(self, job: Job, view: View) -> None:
-        self.signal: int | None = None
-        self._heard_at = 0.0
-        self._job = job
-        self._view = view
-
-    def hear(self, number: int) -> None:
-        if self.signal is None:
-            self.signal, self._heard_at = number, time.monotonic()
-            self._job.stop()
-            self._view.say(STOPPING)
-        elif time.monotonic() - self._heard_at > _SAME:
-            self._view.close()
-            # Not an exception: nothing is to be tidied up, as after a kill.
-            os._exit(128 + number)
-
-
-@contextmanager
-def _heard(job: Job, view: View) -> Iterator[_Stopping]:
-    stopping = _Stopping(job, view)
-    loop = asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM)
-    for number in signals:
-        loop.add_signal_handler(number, stopping.hear, number)
-    try:
-        yield stopping
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)

@@ -42,8 +42,6 @@ def search(
     """
     if not text.strip():
         raise click.UsageError("there is nothing to search for: TEXT is empty")
-    import asyncio
-
     from orchestrator.cli.session import Session
     from orchestrator.cli.text import dumps
     from orchestrator.search import search as nearest
@@ -61,7 +59,7 @@ def search(
         finally:
             await model.close()
 
-    found = asyncio.run(session.ask(answer))
+    found = session.run(answer)
     if options.json:
         click.echo(dumps([each.document() for each in found]))
         return
