@@ -14,7 +14,7 @@ from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots
 from orchestrator.files.scan import Scanner
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
-from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
+from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan, SourceRecord
 from orchestrator.runs.sources import ALLOWED, MassDeletion, SourceLost
 from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_files
@@ -72,14 +72,15 @@ class Ingestion:
         return [each for some in self._left_out.values() for each in some]
 
     async def register(self) -> None:
+        """Find out which roots are meant. One that is new gets into the graph with its first run."""
         known = await read_roots(self._store)
         roots: dict[str, Root] = {}
         for source in self._sources:
             root = resolve(source, {**known, **roots})
             roots[root.name] = root
-        changed = [root.node(self._store.project) for root in roots.values() if root != known.get(root.name)]
+        changed = [root for root in roots.values() if root.name in known and root != known[root.name]]
         if changed:
-            await self._lifecycle.upsert(changed)
+            await self._lifecycle.upsert([root.node(self._store.project) for root in changed])
         self._roots = list(roots.values())
 
     async def steps(self, worker: Worker, stack: contextlib.AsyncExitStack, processes: int) -> Sequence[Step]:
@@ -204,7 +205,12 @@ class Ingestion:
                 for stretch in parts
             ],
             is_full=self._rehash,
+            record=partial(self._record_of, root),
         )
+
+    async def _record_of(self, root: Root) -> SourceRecord:
+        is_known = (await read_roots(self._store)).get(root.name) == root
+        return SourceRecord(nodes=[] if is_known else [root.node(self._store.project)])
 
     def _scanner(self, *, allow_deletes: bool) -> Scanner:
         return Scanner(self._lifecycle, self._linker, self._tally, own=self._own, allow_deletes=allow_deletes)

@@ -14,7 +14,7 @@ from orchestrator.job import Job, Plan
 from orchestrator.leases import owner_name
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.course import cancel, try_again
-from orchestrator.runs.records import PARTITION, Run, counts_of, read_partitions, read_runs
+from orchestrator.runs.records import PARTITION, RUN, Run, counts_of, read_partitions, read_runs
 from orchestrator.stages import READ
 from orchestrator.states import PARSE
 from orchestrator.wikipedia.forget import forget_articles
@@ -68,6 +68,18 @@ async def test_all_of_a_wiki_is_read_in_ranges_and_each_page_once(
     assert set(counts.read.values()) == {1} and len(counts.read) == 25
     assert sum((await counts_of(store, run.uuid)).values()) > 25, "articles and what was made of them"
     assert await problems(store) == []
+
+
+@HERE
+async def test_a_wiki_and_each_crawl_of_it_get_into_the_graph_together_with_their_run(
+    crawler: Crawler, store: Store
+) -> None:
+    for seed in ("Page 00", "Page 01"):
+        watched, told = wrapped(store)
+        await Crawler(store=watched, dump=crawler.dump).expand([seed])
+        first = next(batch for batch in told.batches if any(node.label == "Wiki" for node in batch.nodes))
+        assert [node.label for node in first.nodes] == ["Wiki", RUN, PARTITION]
+    assert len((await latest(store)).options["crawl"]["seeds"]) == 1
 
 
 @HERE_AND_ON_A_SERVER
