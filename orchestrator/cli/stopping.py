@@ -21,7 +21,7 @@ from orchestrator.cli.text import dumps
 T = TypeVar("T")
 
 VARIABLE = "GRAPHMILL_STOP_SECONDS"
-DEFAULT_SECONDS = 1.8
+DEFAULT_SECONDS = 1.5
 STOPPED = "stopped: the same command goes on from here"
 # One wish may come as two signals: `timeout` sends it to the process, and again to the process group.
 _SAME = 0.25
@@ -37,7 +37,7 @@ def seconds_to_stop() -> float:
 class Stopping:
     """The first signal asks for a good end, within the time. A second one, or the end of the time, ends the process."""
 
-    def __init__(self, *, as_json: bool, code: int | None = None) -> None:
+    def __init__(self, *, as_json: bool, code: int | None = None, message: str = STOPPED) -> None:
         self.signal: int | None = None
         self.ask: Callable[[], None] = lambda: None
         """What a first signal does."""
@@ -46,6 +46,7 @@ class Stopping:
         self.has_told = False
         """The result of the command is being printed: nothing is to be added to it."""
         self._as_json = as_json
+        self._message = message
         self._code = code
         self._heard_at = 0.0
 
@@ -64,7 +65,7 @@ class Stopping:
 
     def _end_late(self) -> None:
         time.sleep(seconds_to_stop())
-        self._exit(self.exit_code, STOPPED)
+        self._exit(self.exit_code, self._message)
 
     def _exit(self, code: int, message: str = "") -> None:
         try:
@@ -81,7 +82,7 @@ class Stopping:
 def run(work: Coroutine[Any, Any, T], stopping: Stopping | None = None, *, as_json: bool = False) -> T:
     """As asyncio.run. What a signal does is said by `stopping`; without it Ctrl-C cancels the work."""
     signals = (signal.SIGINT, signal.SIGTERM) if stopping else (signal.SIGINT,)
-    heard = stopping or Stopping(as_json=as_json)
+    heard = stopping or Stopping(as_json=as_json, message="stopped")
 
     async def main() -> T:
         loop = asyncio.get_running_loop()

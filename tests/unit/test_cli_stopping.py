@@ -37,12 +37,14 @@ def hanging(*arguments: str, stopping: str = "None", seconds: float = 0.2) -> It
         yield process
 
 
-@pytest.mark.parametrize("stopping", ["None", ASKED_IN_VAIN], ids=["cancelled", "asked"])
-def test_ctrl_c_ends_a_command_although_a_thread_of_it_hangs(stopping: str) -> None:
+@pytest.mark.parametrize(
+    ("stopping", "told"), [("None", "stopped"), (ASKED_IN_VAIN, STOPPED)], ids=["cancelled", "asked"]
+)
+def test_ctrl_c_ends_a_command_although_a_thread_of_it_hangs(stopping: str, told: str) -> None:
     with hanging(stopping=stopping) as process:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
-    assert (process.returncode, out, err) == (130, "", f"{STOPPED}\n")
+    assert (process.returncode, out, err) == (130, "", f"{told}\n")
 
 
 def test_sigterm_ends_a_job_that_hangs_with_a_document_for_scripts() -> None:
