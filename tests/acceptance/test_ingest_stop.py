@@ -33,7 +33,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_nothing_is_done_again(mill: Mill,
     half_way.until_it_says(STOPPING)
     mill.embedder.allow(None)
     ended = half_way.end(130)
-    assert ended.out.startswith("40 read, ")
+    assert ended.out.startswith("40 files read")
     standing = mill.standing()
     assert (standing.in_flight, standing.stuck, standing.in_error) == (0, 0, 0)
     again = mill.ingest("--json").end().json
