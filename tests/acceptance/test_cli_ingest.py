@@ -41,7 +41,7 @@ def test_a_folder_becomes_a_graph_and_the_second_time_nothing_is_done(notes: Cli
     first = notes("ingest", "notes")
     assert first.code == 0, first.err
     lines = first.out.splitlines()
-    assert re.fullmatch(r"3 read, 3 parsed, 3 embedded in \d+\.\d s", lines[0])
+    assert re.fullmatch(r"3 files read; 3 texts embedded in \d+\.\d s", lines[0])
     assert lines[1] == "1 file without text (see: graphmill query --name skipped):"
     assert lines[2].startswith("  1  binary")
     assert re.fullmatch(r'\d nodes ready; next: graphmill search "…"', lines[3])
@@ -123,7 +123,7 @@ def test_search_shows_the_score_the_place_and_a_snippet_in_the_space_of_the_grap
     outcome = notes("search", "grain and stone", "--limit", "1", "--hops", "1")
     assert outcome.code == 0, outcome.err
     lines = outcome.out.splitlines()
-    assert re.fullmatch(r"0\.\d{3}  Mill  MarkdownSection  notes/mill.md:1-3", lines[0])
+    assert re.fullmatch(r"0\.\d{3}  Mill  MarkdownSection  notes/mill.md:1", lines[0])
     assert lines[1].strip() == "# Mill The stone turns grain into flour."
     assert "       <-[HAS_SECTION]- File mill.md" in lines
     found = notes("search", "grain and stone", "--json").json
