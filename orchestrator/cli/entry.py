@@ -68,6 +68,7 @@ def _group() -> click.Group:
         help="Turn sources into a graph that knows, on every node, where it stands.",
         epilog="Options may stand before or after the command: graphmill status --json",
         no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
 
 

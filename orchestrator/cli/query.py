@@ -14,6 +14,7 @@ from cypher import NamedQuery, catalogue
 from graph_stores.errors import Misuse
 from graph_stores.model import LONGEST_LEASE, Table, Value
 from graph_stores.protocol import Store
+from orchestrator.cli.completion import offered, query_names
 from orchestrator.cli.failures import did_you_mean
 from orchestrator.cli.options import Command, GlobalOptions
 
@@ -102,7 +103,7 @@ def _pairs(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict
 
 @click.command(cls=Command)
 @click.argument("cypher", required=False)
-@click.option("--name", metavar="NAME", help="Run this query of the catalogue.")
+@click.option("--name", metavar="NAME", help="Run this query of the catalogue.", shell_complete=offered(query_names))
 @click.option("--list", "list_all", is_flag=True, help="Show the catalogue.")
 @click.option("--param", "parameters", metavar="K=V", multiple=True, callback=_pairs, help="Fill in $K. Repeatable.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma separated values.")

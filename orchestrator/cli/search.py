@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.options import Command, GlobalOptions, embedder_options
+from orchestrator.cli.completion import text_labels
+from orchestrator.cli.options import Command, GlobalOptions, embedder_options, label_option
 
 if TYPE_CHECKING:
     from graph_stores.protocol import Store
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many."
 )
-@click.option("--label", "labels", metavar="LABEL", multiple=True, help="Nodes with this label. Repeatable.")
+@label_option(text_labels)
 @click.option(
     "--min-score", metavar="X", type=click.FloatRange(-1, 1), help="Nothing that is less alike; 1 is the same."
 )

@@ -155,15 +155,20 @@ class Session:
 
 
 def read_settings(options: GlobalOptions, **flags: Any) -> Settings:  # Any: as the setting's kind is
-    settings = config.load(
+    settings = load_settings(options, **flags)
+    for message in settings.warnings:
+        warn(message)
+    return settings
+
+
+def load_settings(options: GlobalOptions, **flags: Any) -> Settings:  # Any: as the setting's kind is
+    """Without a word about what is wrong with them."""
+    return config.load(
         {"store": options.store, "project": options.project, "ledger": _ledger(options), **flags},
         file=options.config,
         environment=os.environ,
         directory=Path.cwd(),
     )
-    for message in settings.warnings:
-        warn(message)
-    return settings
 
 
 def _ledger(options: GlobalOptions) -> str | None:
