@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("what", metavar="PATH|ROOT|TITLE")
-@click.option("--yes", is_flag=True, help="Do not ask. Nobody is asked where there is no terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def forget(options: GlobalOptions, what: str, yes: bool) -> None:
     """Remove a source from the graph, with all that came from it.

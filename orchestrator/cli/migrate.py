@@ -107,7 +107,7 @@ def rollback(options: GlobalOptions, /, accept_losses: bool, **wishes: Any) -> N
 
 @migrate.command()
 @_wishes
-@click.option("--yes", is_flag=True, help="Do not ask. Without a terminal it is required.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal.")
 @click.pass_obj
 def finalize(options: GlobalOptions, /, yes: bool, **wishes: Any) -> None:
     """Remove the old marks, and what a rollback would need."""

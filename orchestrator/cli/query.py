@@ -103,14 +103,20 @@ def _pairs(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict
 
 @click.command(cls=Command)
 @click.argument("cypher", required=False)
-@click.option("--name", metavar="NAME", help="Run this query of the catalogue.", shell_complete=offered(query_names))
+@click.option("--name", metavar="NAME", help="Run a query of the catalogue.", shell_complete=offered(query_names))
 @click.option("--list", "list_all", is_flag=True, help="Show the catalogue.")
 @click.option("--param", "parameters", metavar="K=V", multiple=True, callback=_pairs, help="Fill in $K. Repeatable.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print comma separated values.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--vectors", is_flag=True, help="Print vectors in full, and not as <256 numbers>.")
 @click.option("--write", is_flag=True, help="Let the query change the graph.")
 @click.option(
-    "--timeout", type=float, default=60.0, show_default=True, metavar="SECONDS", callback=_seconds, help="Stop it then."
+    "--timeout",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    callback=_seconds,
+    help="Give up after that.",
 )
 @click.pass_obj
 def query(

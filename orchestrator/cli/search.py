@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @click.argument("text")
 @click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many."
+    "--limit", metavar="N", type=click.IntRange(min=1), default=10, show_default=True, help="Show at most N results."
 )
 @label_option(text_labels)
 @click.option(
-    "--min-score", metavar="X", type=click.FloatRange(-1, 1), help="Nothing that is less alike; 1 is the same."
+    "--min-score",
+    metavar="X",
+    type=click.FloatRange(-1, 1),
+    help="Only results with at least this score; 1 is identical.",
 )
 @click.option(
-    "--hops", metavar="N", type=click.IntRange(0, 3), default=0, help="Show the neighbours, so many steps away."
+    "--hops", metavar="N", type=click.IntRange(0, 3), default=0, help="Also show what is connected, up to N steps away."
 )
 @embedder_options
 @click.pass_obj
@@ -36,10 +39,10 @@ def search(
     embedder: str | None,
     embedder_url: str | None,
 ) -> None:
-    """Find the nodes whose text is nearest to TEXT.
+    """Find texts by what they mean.
 
-    Best first, with the score, the place and a snippet. TEXT is embedded as the graph is, unless --embedder says
-    otherwise. Works while a job runs, and finds what is ready.
+    Shows the texts nearest to TEXT, best first, each with its score, place and a snippet. Works while a job runs, and
+    finds what is ready. TEXT is embedded with the graph's own model unless --embedder says otherwise.
     """
     if not text.strip():
         raise click.UsageError("there is nothing to search for: TEXT is empty")

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.option("--repair", is_flag=True, help="Mend what can be, by sending nodes back to where the work goes on.")
-@click.option("--sources/--no-sources", default=True, help="Whether files are compared with their folders; they are.")
-@click.option("--rehash", is_flag=True, help="Read every file, also where size and time of change are as they were.")
-@click.option("--wikis", is_flag=True, help="Compare articles with their wikis too, which are asked for it.")
+@click.option("--repair", is_flag=True, help="Send wrong nodes back to the stage that makes them anew.")
+@click.option("--sources/--no-sources", default=True, help="Compare files with their folders.  [default: sources]")
+@click.option("--rehash", is_flag=True, help="Read every file, also where size and time are unchanged.")
+@click.option("--wikis", is_flag=True, help="Also ask the wikis whether articles changed.")
 @ledger_options
 @click.pass_obj
 def verify(options: GlobalOptions, repair: bool, sources: bool, rehash: bool, wikis: bool) -> int:
-    """Check that the graph is as it must be.
+    """Check that graph, sources and ledger agree.
 
     Looks for states and leases that cannot be, lost parts, vectors that do not belong to their text, doubles, runs that
     claim more than they did, and files that were changed since. Changes nothing without --repair, and works while a job
