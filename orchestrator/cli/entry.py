@@ -66,7 +66,7 @@ def _group() -> click.Group:
         name="graphmill",
         params=[*global_options(), _version_option()],
         help="Ingest files and Wikipedia into a graph that records on every node how far the work on it is.",
-        epilog="Start with: graphmill demo, or graphmill ingest PATH. Global options may stand before or after the command.",
+        epilog="Start with: graphmill demo, or: graphmill ingest PATH. Options may stand before or after the command.",
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )

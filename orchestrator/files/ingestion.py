@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 import shlex
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from graph_stores.model import Select
 from orchestrator.files.elsewhere import Places
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.parse import ParseFiles
@@ -20,6 +23,7 @@ from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_files
 from orchestrator.tally import Tally
 from orchestrator.worker import Pause, Step, Worker, through_outages
+from pipelines.files.identity import file_uuid
 from pipelines.files.making import Made, Task, make
 from pipelines.files.walk import WHOLE, LeftOut, Stretch, entries_in, stretches
 from pipelines.pool import Pool
@@ -27,6 +31,8 @@ from pipelines.pool import Pool
 # A file that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 120.0
 _LOOK_AGAIN = 0.5
+# How many files of each kind are named when changes are told.
+_NAMED = 3
 # Into how many parts a root is divided at most, and how many files and folders are worth one: each is claimed, read and
 # recorded for itself.
 _MOST_PARTS = 16
@@ -66,6 +72,7 @@ class Ingestion:
         )
         self._left_out: dict[tuple[str, Stretch], Sequence[LeftOut]] = {}
         self._scanners: dict[str, Scanner] = {}
+        self._telling: asyncio.Task[None] | None = None
 
     @property
     def left_out(self) -> list[LeftOut]:
@@ -130,16 +137,42 @@ class Ingestion:
         self._say("watching for changes; Ctrl-C ends it")
         told: dict[str, str] = {}
         async for changed in changes(self._roots, own=self._own, stop=self._stop):
-            for root in changed:
+            for root, paths in changed.items():
                 try:
-                    scanner = self._scanner(allow_deletes=self._allow_deletes)
-                    await self._scan(scanner, root, WHOLE, counted=Tally())
+                    await self._follow_changes(root, paths)
                 except SourceLost as error:
                     if told.get(root.name) != error.message:
                         self._say(f"{error.message}; {self._next_step(error)}")
                     told[root.name] = error.message
                 else:
                     told.pop(root.name, None)
+
+    async def _follow_changes(self, root: Root, paths: Sequence[str]) -> None:
+        before, done = await self._marks_of(root, paths), replace(self._tally)
+        await self._scan(self._scanner(allow_deletes=self._allow_deletes), root, WHOLE, counted=Tally())
+        after = await self._marks_of(root, paths)
+        more = self._tally.deleted - done.deleted - sum(path not in after for path in before)
+        if told := told_changes(root.name, before, after, more=max(0, more)):
+            self._say(told)
+            if self._telling is None or self._telling.done():  # else it tells of these changes, too
+                self._telling = asyncio.create_task(self._tell_when_ready(done))
+
+    async def _marks_of(self, root: Root, paths: Sequence[str]) -> dict[str, object]:
+        """What tells whether a file of these paths is another one, where the graph has it."""
+        uuids = {file_uuid(self._store.project, root.name, path): path for path in paths}
+        if not uuids:
+            return {}
+        rows = await self._store.nodes(Select(labels=["File"], uuids=list(uuids), limit=len(uuids)))
+        return {uuids[row.uuid]: row.properties.get("_contentHash") for row in rows}
+
+    async def _tell_when_ready(self, before: Tally) -> None:
+        """Say what was made of the changes, once all of it is at rest."""
+        began = time.monotonic()
+        while not self._worker.is_idle or await through_outages(self._is_anything_left, self._say):
+            await self._worker.comes_to_rest_within(_LOOK_AGAIN)
+        embedded = self._tally.embedded - before.embedded
+        texts = f"{embedded:,} text{'' if embedded == 1 else 's'} embedded, " if embedded else ""
+        self._say(f"{texts}ready in {time.monotonic() - began:.1f} s")
 
     def _next_step(self, error: SourceLost) -> str:
         if not isinstance(error, MassDeletion):
@@ -183,6 +216,9 @@ class Ingestion:
         await self._linker.keep()
 
     async def close(self) -> None:
+        if self._telling:
+            self._telling.cancel()
+            await asyncio.wait([self._telling])
         await self._linker.close()
 
     def _plan_of(self, root: Root) -> RunPlan:
@@ -239,6 +275,22 @@ class Ingestion:
             if reading:
                 await reading.move_to(0)
             await asyncio.sleep(_LOOK_AGAIN)
+
+
+def told_changes(root: str, before: Mapping[str, object], after: Mapping[str, object], *, more: int = 0) -> str:
+    """The files that were changed, are new or gone, the first of each by name; nothing where none is."""
+    kinds = {
+        "changed": [path for path in after if path in before and after[path] != before[path]],
+        "new": [path for path in after if path not in before],
+        "gone": [path for path in before if path not in after],
+    }
+    named = {kind: sorted(paths) for kind, paths in kinds.items() if paths}
+    told = [
+        f"{kind}: {', '.join(f'{root}/{path}' for path in paths[:_NAMED])}"
+        + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
+        for kind, paths in named.items()
+    ]
+    return "; ".join([*told, *([f"{more:,} more gone" if told else f"{more:,} gone"] if more else [])])
 
 
 def _root_of(run: Run) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from orchestrator.cli import live
 from orchestrator.cli.live import Gauge, Lines
 from orchestrator.cli.summary import document, sentences
+from orchestrator.files.ingestion import told_changes
 from orchestrator.job import Job, Report
 from orchestrator.progress import Pace, Standing
 from orchestrator.tally import Tally
@@ -200,3 +201,14 @@ async def test_what_is_done_while_the_graph_is_asked_is_not_counted_twice(monkey
         while shown[-1][0] < 40:
             await asyncio.sleep(0.01)
     assert (shown[0], shown[-1], len(asked)) == ((30, 70), (40, 60), 1)
+
+
+def test_what_a_watch_saw_is_told_by_name() -> None:
+    before = {"a.md": "1", "b.md": "1", "old.md": "1", "same.md": "1"}
+    after = {"a.md": "2", "b.md": "2", "same.md": "1", **{f"n{number}.md": "1" for number in range(5)}}
+    assert told_changes("notes", before, after) == (
+        "changed: notes/a.md, notes/b.md; new: notes/n0.md, notes/n1.md, notes/n2.md and 2 more; gone: notes/old.md"
+    )
+    assert told_changes("notes", before, before) == ""
+    assert told_changes("notes", {}, {}, more=7) == "7 gone"
+    assert told_changes("notes", {"a.md": "1"}, {}, more=1200) == "gone: notes/a.md; 1,200 more gone"
