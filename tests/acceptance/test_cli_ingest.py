@@ -138,7 +138,8 @@ def test_forget_takes_a_source_out_of_the_graph_and_leaves_its_files(notes: Cli)
     write(notes.folder, {"other/a.txt": "Something else altogether."})
     assert notes("ingest", "notes", "other", "--embedder", "none").code == 0
     assert "notes, other" in notes.refused("forget", "nowhere", code="not_in_graph", exit_code=2).err
-    assert notes("forget", "notes/bake.md", "--json").json == {"root": "notes", "files": 1, "whole": False}
+    gone = {"root": "notes", "files": 1, "whole": False, "freed_bytes": 0}
+    assert notes("forget", "notes/bake.md", "--json").json == gone
     assert notes("forget", "notes").out == "forgot 2 files of notes, and the root itself\n"
     assert (notes.folder / "notes/mill.md").exists()
     assert notes("status", "--json").json["labels"].keys() == {"Directory", "File", "TextSection"}
