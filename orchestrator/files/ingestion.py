@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
-from graph_stores.model import Select
+from graph_stores.model import Ref, Select
 from orchestrator.files.elsewhere import Places
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.parse import ParseFiles
@@ -17,10 +18,12 @@ from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots
 from orchestrator.files.scan import Scanner
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
+from orchestrator.moves import transition
 from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan, SourceRecord
 from orchestrator.runs.sources import ALLOWED, MassDeletion, SourceLost
 from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_files
+from orchestrator.states import State
 from orchestrator.tally import Tally
 from orchestrator.worker import Pause, Step, Worker, through_outages
 from pipelines.files.identity import file_uuid
@@ -31,6 +34,8 @@ from pipelines.pool import Pool
 # A file that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 120.0
 _LOOK_AGAIN = 0.5
+# What the reason of a file says that the extra would read, and of how many files it is looked at once.
+_EXTRA, _PAGE = "graphmill[office]", 2000
 # How many files of each kind are named when changes are told.
 _NAMED = 3
 # Into how many parts a root is divided at most, and how many files and folders are worth one: each is claimed, read and
@@ -110,7 +115,21 @@ class Ingestion:
         return self._places.lost
 
     async def plans(self) -> list[RunPlan]:
+        await self._wake_what_an_extra_reads()
         return [await asyncio.to_thread(self._plan_of, root) for root in self._roots]
+
+    async def _wake_what_an_extra_reads(self) -> None:
+        """Files that were left out while the package that reads them was not installed, and is now."""
+        if not any(_EXTRA in reason for reason, _ in (await self._store.ask("skipped")).rows) or not _has_extra():
+            return
+        after: Ref | None = None
+        while rows := await self._store.nodes(
+            Select(labels=["File"], states=[State.SKIP.value], after=after, limit=_PAGE)
+        ):
+            waiting = [row.ref for row in rows if _EXTRA in (row.error_message or "")]
+            moves = [transition(ref, expected=State.SKIP, to=State.PENDING) for ref in waiting]
+            await self._lifecycle.move_what_is_still_so(moves)
+            after = rows[-1].ref
 
     async def read(self, reading: Reading) -> None:
         """Tell the graph what is in a part of a root."""
@@ -275,6 +294,10 @@ class Ingestion:
             if reading:
                 await reading.move_to(0)
             await asyncio.sleep(_LOOK_AGAIN)
+
+
+def _has_extra() -> bool:
+    return all(find_spec(name) for name in ("pypdf", "docx"))
 
 
 def told_changes(root: str, before: Mapping[str, object], after: Mapping[str, object], *, more: int = 0) -> str:

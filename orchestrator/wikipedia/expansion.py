@@ -27,7 +27,7 @@ from orchestrator.wikipedia.outages import answered
 from orchestrator.wikipedia.page_sources import PageSources, dump_lost
 from orchestrator.wikipedia.parse import ParseArticles, awake, marks_of_absence, new_article
 from orchestrator.wikipedia.refresh import changed_pages
-from orchestrator.wikipedia.tidy import tidy
+from orchestrator.wikipedia.tidy import is_cut, tidy
 from orchestrator.wikipedia.titles import is_stub
 from orchestrator.wikipedia.walk import Reach, Walk
 from orchestrator.wikipedia.wikis import KIND, Crawl, PageSource, SourceKind, Wiki, crawl_of, read_wikis, several_wikis
@@ -149,7 +149,7 @@ class Expansion:
         async with self._alone():
             wiki, pages = await self._wiki_of(run)
             await self._read_through(wiki.name)
-            if crawl.whole and crawl.budget is None:
+            if crawl.whole and not await is_cut(self._store, wiki):
                 await self._look_behind_links(pages, run, _LOOKED_AT[wiki.source.kind])
             known = {crawl: self._reached[run.uuid]} if run.uuid in self._reached else {}
             tidied = await tidy(self._lifecycle, wiki, known, keep_stubs=run.options["keep_stubs"])
