@@ -42,7 +42,7 @@ from orchestrator.wikipedia.order import Order
 from orchestrator.wikipedia.wikis import KIND as WIKI
 from orchestrator.worker import Step, Worker, through_outages
 from orchestrator.workers import read_workers, registered
-from pipelines.embedding import Embedder, EmbedderChoice, Texts, VectorCache, name_of, open_embedder
+from pipelines.embedding import Embedder, EmbedderChoice, EmbedderMisuse, Texts, VectorCache, name_of, open_embedder
 from pipelines.files.walk import LeftOut
 
 T = TypeVar("T")
@@ -51,6 +51,12 @@ _SHORTEST_LOOK, _LONGEST_LOOK = 0.02, 0.5
 _SETTLE_SECONDS = 0.5
 # How often a job looks, while there is other work, whether its own is done.
 _OWN_LOOK = 1.0
+
+
+class TextsLeft(EmbedderMisuse):
+    """The embedder cannot be opened, and the job has done some of its work before it was needed."""
+
+    exit_code = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +240,12 @@ class Job:
         return embedder
 
     async def _load(self, stack: contextlib.AsyncExitStack) -> EmbedTexts | None:
-        embedder = await self._unless_stopped(self._opened(stack))
+        try:
+            embedder = await self._unless_stopped(self._opened(stack))
+        except EmbedderMisuse as error:
+            raise TextsLeft(
+                f"what was read is in the graph, and its texts wait to be embedded: {error.message}", hint=error.hint
+            ) from error
         found = await self._store.vector_space()
         if found and (name := name_of(provider=found.provider, model=found.model)) != self._plan.embedder.name:
             # Whoever changed it did so after this job had begun, and knew what they did.

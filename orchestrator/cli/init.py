@@ -63,7 +63,10 @@ def _sentence(document: dict[str, Any]) -> str:
     store, version = document["store"], document["schema"]
     backup = f"\nthe graph as it was before: {document['backup']}" if document["backup"] else ""
     if before := document.get("before_recovery"):
-        backup += f"\nits last {document['lost_commits']} commits could not be read; the files as they were: {before}"
+        lost = document["lost_commits"]
+        commits = "the last commit" if lost == 1 else f"the last {lost:,} commits"
+        without = f" without {commits}, which could not be read" if lost else ""
+        return f"recovered {store}{without}\nthe files as they were: {before}" + backup
     told = {
         "created": f"created {store} (schema {version})",
         "upgraded": f"upgraded {store} from schema {document['schema_before']} to {version}" + backup,

@@ -61,15 +61,29 @@ def run(
     if options.json:
         click.echo(dumps(document(report)))
     else:
-        click.echo(
-            "\n".join(sentences(report, ended.skipped, ended.unread, options.graphmill, until_stopped=until_stopped))
+        lines = sentences(
+            report,
+            ended.skipped,
+            ended.unread,
+            options.graphmill,
+            until_stopped=until_stopped,
+            next_command=_next_command(session, ended.embedder),
         )
+        click.echo("\n".join(lines))
     if report.stopped and stopping.signal and not until_stopped:
         return stopping.exit_code
     if report.lost:
         raise _with_next_command(report.lost, report, plan, options)
     failed = any(run.state is State.ERROR for run in report.runs)
     return 1 if report.standing.in_error or failed else 0
+
+
+def _next_command(session: Session, embedder: str) -> str:
+    """What to do with what is ready: without vectors there is nothing to search."""
+    if embedder == "none":
+        return "query --list"
+    url = session.settings.embedder_url if session.settings.origins["embedder_url"] == "--embedder-url" else None
+    return f'search "…"{f" --embedder-url {shlex.quote(url)}" if url else ""}'
 
 
 def _may_delete(lost: SourceLost | None, options: GlobalOptions) -> bool:
@@ -96,6 +110,7 @@ def _with_next_command(lost: SourceLost, report: Report, plan: Plan, options: Gl
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ended:
     report: Report
+    embedder: str
     skipped: Mapping[str, int]
     unread: Mapping[str, int]
 
@@ -123,7 +138,7 @@ async def _run(
         unread = await _counts(store, "unread") if plan.expansion else {}
     finally:
         await store.close()
-    return _Ended(report=report, skipped=skipped, unread=unread)
+    return _Ended(report=report, embedder=plan.embedder.name, skipped=skipped, unread=unread)
 
 
 async def _counts(store: Store, question: str) -> dict[str, int]:

@@ -31,7 +31,13 @@ def document(report: Report) -> dict[str, Any]:
 
 
 def sentences(
-    report: Report, skipped: Mapping[str, int], unread: Mapping[str, int], graphmill: str, *, until_stopped: bool
+    report: Report,
+    skipped: Mapping[str, int],
+    unread: Mapping[str, int],
+    graphmill: str,
+    *,
+    until_stopped: bool,
+    next_command: str = 'search "…"',
 ) -> list[str]:
     """By reason: `skipped` counts files whose text is not in the graph, `unread` titles that articles link to."""
     left_out = Counter(each.reason for each in report.left_out)
@@ -40,11 +46,11 @@ def sentences(
         *_reasons("file", "left out", left_out, "all of them: --json"),
         *_reasons("file", "without text", skipped, f"see: {graphmill} query --name skipped"),
         *_reasons("title", "linked to and not read", unread, f"see: {graphmill} query --name stubs"),
-        *_end(report, graphmill, until_stopped=until_stopped),
+        *_end(report, graphmill, until_stopped=until_stopped, next_command=next_command),
     ]
 
 
-def _end(report: Report, graphmill: str, *, until_stopped: bool) -> list[str]:
+def _end(report: Report, graphmill: str, *, until_stopped: bool, next_command: str) -> list[str]:
     standing = report.standing
     lines = [f"{_nodes(standing.in_error)} in error; see: {graphmill} errors"] if standing.in_error else []
     lines += _runs(report, graphmill)
@@ -55,7 +61,7 @@ def _end(report: Report, graphmill: str, *, until_stopped: bool) -> list[str]:
         others = ", left to others at work" if any(not each.is_gone for each in standing.workers) else ""
         lines.append(f"{_nodes(standing.remaining)} not yet at rest{others}; see: {graphmill} status")
     elif ready := standing.states.get(State.READY):
-        lines.append(f'{_nodes(ready)} ready; next: {graphmill} search "…"')
+        lines.append(f"{_nodes(ready)} ready; next: {graphmill} {next_command}")
     return lines
 
 

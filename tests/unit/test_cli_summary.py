@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.cli import live
+from orchestrator.cli.init import _sentence
 from orchestrator.cli.live import Gauge, Lines
 from orchestrator.cli.summary import document, sentences
+from orchestrator.cli.verify import agreeing
 from orchestrator.files.ingestion import told_changes
 from orchestrator.job import Job, Report
 from orchestrator.progress import Pace, Standing
@@ -212,3 +214,31 @@ def test_what_a_watch_saw_is_told_by_name() -> None:
     assert told_changes("notes", before, before) == ""
     assert told_changes("notes", {}, {}, more=7) == "7 gone"
     assert told_changes("notes", {"a.md": "1"}, {}, more=1200) == "gone: notes/a.md; 1,200 more gone"
+
+
+def test_the_next_command_is_one_that_works() -> None:
+    ended, wanted = report({"ready": 2}), 'search "…" --embedder-url http://127.0.0.1:1/v1'
+    lines = sentences(ended, {}, {}, "graphmill", until_stopped=False, next_command=wanted)
+    assert lines[-1] == f"2 nodes ready; next: graphmill {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("count", "about", "told"),
+    [
+        (1, "are roots of which most files are gone, or all", "is a root of which most files are gone, or all"),
+        (2, "are roots of which most files are gone, or all", "are roots of which most files are gone, or all"),
+        (1, "have a lease although nobody works on them", "has a lease although nobody works on them"),
+        (1, "are ready without a vector", "is ready without a vector"),
+    ],
+)
+def test_one_problem_is_told_of_one(count: int, about: str, told: str) -> None:
+    assert agreeing(count, about) == told
+
+
+def test_a_recovery_is_told_as_one() -> None:
+    done = {"store": "kuzu:g", "schema": 7, "did": "nothing", "backup": None, "repaired": [], "schema_before": 7}
+    recovered = _sentence({**done, "before_recovery": "g.before-recovery", "lost_commits": 1})
+    assert recovered == (
+        "recovered kuzu:g without the last commit, which could not be read\nthe files as they were: g.before-recovery"
+    )
+    assert _sentence({**done, "before_recovery": None, "lost_commits": 0}).endswith("nothing to do")
