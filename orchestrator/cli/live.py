@@ -22,6 +22,8 @@ from orchestrator.tally import Tally
 _STAGES = (("parse", "parsed"), ("link", "linked"), ("embed", "embedded"))
 # Counting a large graph may take most of a second: then it is asked less often, for the job's sake.
 _SHARE = 10
+# So that counts, rate and time to go fit beside it on a terminal of 80 columns.
+_BAR = 24
 
 
 class View(Protocol):
@@ -60,7 +62,7 @@ class Lines:
 class Gauge:
     """What a bar shows of one stage: counts and a filled share that never go back, whatever more there is to do.
 
-    No share is known while sources are still being read.
+    No share is known while sources are still being read, or before they are.
     """
 
     def __init__(self) -> None:
@@ -73,8 +75,8 @@ class Gauge:
         if is_reading and self.share is None:
             return
         # What is still to come from the stages before is part of the whole, or the bar would be full too early.
-        whole = self.done + pace.remaining + pace.ahead
-        self.share = max(self.share or 0.0, self.done / whole if whole else 1.0)
+        if whole := self.done + pace.remaining + pace.ahead:
+            self.share = max(self.share or 0.0, self.done / whole)
 
 
 class Bars:
@@ -88,11 +90,10 @@ class Bars:
 
         self._bars = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
+            BarColumn(bar_width=_BAR),
             TextColumn("{task.fields[told]}"),
             console=Console(stderr=True, highlight=False, markup=False, emoji=False),
             transient=True,
-            expand=True,
         )
         self._tasks = {name: self._bars.add_task(name, total=None, told="") for name in ("read", *dict(_STAGES))}
         self._gauges = {name: Gauge() for name in self._tasks}

@@ -100,6 +100,8 @@ def test_a_bar_never_goes_back(readings: list[tuple[int, int, int, bool]]) -> No
 
 def test_a_bar_is_not_full_before_the_whole_is_known_nor_when_more_is_to_come() -> None:
     gauge = Gauge()
+    gauge.read(0, Pace(remaining=0, rate=0.0), is_reading=False)
+    assert gauge.share is None, "nothing was begun yet"
     gauge.read(5, Pace(remaining=0, rate=1.0), is_reading=True)
     assert gauge.share is None
     gauge.read(5, Pace(remaining=0, rate=1.0, ahead=15), is_reading=False)
