@@ -127,5 +127,5 @@ def _failed(row: NodeRow, origin: _Origin | None, here: FilesHere) -> Failed:
         retry_count=row.retry_count,
         source="/".join(filter(None, [root, path])) + (f":{line}" if line else "") if origin else None,
         path=here.path_of(root, path),
-        line=line,
+        line=line or None,
     )

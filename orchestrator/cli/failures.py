@@ -13,7 +13,6 @@ from click.exceptions import NoArgsIsHelpError
 
 from graph_stores.errors import GraphmillError
 from orchestrator.cli.options import GlobalOptions
-from orchestrator.cli.stopping import stopped_document
 from orchestrator.cli.text import dumps, printable
 
 INTERRUPTED = 130
@@ -55,6 +54,10 @@ def report(error: Exception, options: GlobalOptions) -> int:
     else:
         print(printable(_without_secrets(failure.lines()), keep_lines=True), file=sys.stderr)
     return failure.exit_code
+
+
+def stopped_document(message: str) -> dict[str, dict[str, str]]:
+    return _Failure(code="stopped", message=message, hint="", exit_code=INTERRUPTED).document()
 
 
 def warn(message: str) -> None:

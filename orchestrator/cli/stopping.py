@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
+from orchestrator.cli.failures import stopped_document
 from orchestrator.cli.text import dumps
 
 T = TypeVar("T")
@@ -106,7 +107,3 @@ def run(work: Coroutine[Any, Any, T], stopping: Stopping | None = None, *, as_js
 def cancel(task: asyncio.Task[Any] | None) -> None:
     if task:
         task.cancel()
-
-
-def stopped_document(message: str) -> dict[str, dict[str, str]]:
-    return {"error": {"code": "stopped", "message": message, "hint": ""}}

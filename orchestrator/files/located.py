@@ -4,17 +4,23 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graph_stores.protocol import Store
-from orchestrator.files.roots import Root, read_roots
+
+if TYPE_CHECKING:
+    from orchestrator.files.roots import Root
 
 
 @dataclass(frozen=True, slots=True)
 class FilesHere:
-    roots: Mapping[str, Root]
+    roots: Mapping[str, "Root"]
 
     @classmethod
     async def of(cls, store: Store) -> "FilesHere":
+        # Slow to import, and needed only where there is a file to be shown.
+        from orchestrator.files.roots import read_roots
+
         try:
             return cls(await read_roots(store))
         except (ValueError, TypeError, LookupError):  # a damaged record of a root is for `verify` to tell
