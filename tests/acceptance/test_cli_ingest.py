@@ -103,12 +103,13 @@ def test_a_text_that_fails_is_told_with_its_place_and_retried_when_asked(notes: 
         assert outcome.code == 1, outcome.err
         assert "in error; see: graphmill errors" in outcome.out
         (error,) = notes("errors", "--json", "--label", "MarkdownSection").json
-        assert set(error) == {"uuid", "label", "name", "errorType", "message", "retryCount", "class", "source"}
+        assert set(error) >= {"uuid", "label", "name", "errorType", "message", "retryCount", "class", "source"}
+        assert (error["path"], error["line"]) == (str(notes.folder / "notes/mill.md"), 5)
         assert (error["label"], error["errorType"], error["class"]) == ("MarkdownSection", "embed", "permanent")
         assert error["source"] == "notes/mill.md:5"
         listed = notes("errors").out
         assert re.search(r"^1 +embed +permanent +MarkdownSection +", listed, re.MULTILINE)
-        assert "notes/mill.md:5" in listed
+        assert "\nnotes/mill.md:5 " in listed, "as it can be opened from here"
         assert notes("errors", "--type", "parse").out == "no nodes in error\n"
         assert notes("retry", "--class", "transient", "--json").json == {"retried": 0}
         server.refuses = ()
