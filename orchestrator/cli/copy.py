@@ -51,7 +51,11 @@ def _told(copied: "Copied") -> list[str]:
         lines.append(f"{_count(copied.in_hand, 'node')} had been in somebody's hands: in the copy they wait")
     if copied.left:
         counted = ", ".join(f"{label} ({number:,})" for label, number in copied.left.items())
-        lines.append(printable(f"not copied, as they have no state in project {copied.origin.project}: {counted}"))
+        lines.append(
+            printable(
+                f"not copied, nor their relationships, as they have no state in project {copied.origin.project}: {counted}"
+            )
+        )
     lines += [
         "verified: counts and checksums of every label and relationship agree",
         f"next: graphmill --store {printable(copied.target)} --project {printable(copied.origin.project)} status",
