@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-STORES = ("kuzu:", "ladybug:", "neo4j://", "bolt://")
 EMBEDDERS = ("wordllama", "sentence-transformers:", "openai:", "ollama:", "none")
 _RECORDED = ("File", "Directory", "Chunk", "Article", "Category", "Wiki")
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -23,10 +22,18 @@ def offered(values: Callable[[click.Context], Iterable[str]]) -> Complete:
     return complete
 
 
-def query_names(_: click.Context) -> list[str]:
-    from cypher import catalogue
+def stores(_: click.Context) -> list[str]:
+    import graph_stores
 
-    return [each.name for each in catalogue("kuzu")]  # each dialect has the same
+    return graph_stores.beginnings()
+
+
+def query_names(ctx: click.Context) -> list[str]:
+    import graph_stores
+    from cypher import catalogue
+    from orchestrator.cli.session import load_settings
+
+    return [each.name for each in catalogue(graph_stores.dialect_of(load_settings(ctx.obj).store))]
 
 
 def text_labels(_: click.Context) -> tuple[str, ...]:

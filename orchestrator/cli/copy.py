@@ -53,7 +53,8 @@ def _told(copied: "Copied") -> list[str]:
         counted = ", ".join(f"{label} ({number:,})" for label, number in copied.left.items())
         lines.append(
             printable(
-                f"not copied, nor their relationships, as they have no state in project {copied.origin.project}: {counted}"
+                "not copied, nor their relationships, as they have no state in project "
+                f"{copied.origin.project}: {counted}"
             )
         )
     lines += [
