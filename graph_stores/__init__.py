@@ -50,6 +50,11 @@ def scheme_of(url: str) -> str:
     return scheme
 
 
+def beginnings() -> list[str]:
+    """How the URL of a store may begin."""
+    return [*(f"{name}:" for name in _EMBEDDED), *(f"{name}://" for name in _SERVED)]
+
+
 def module_of(url: str) -> str:
     """The package that holds the engine of this store."""
     return _MODULES[scheme_of(url)]

@@ -228,3 +228,8 @@ def conflict_error(conflicts: Sequence[Conflict]) -> TransitionConflict:
     """LeaseLost where any of them is a lost lease, so that a worker can tell."""
     lost = any(conflict.lease_lost for conflict in conflicts)
     return LeaseLost(conflicts) if lost else TransitionConflict(conflicts)
+
+
+def install_command(extra: str) -> str:
+    """How a package that comes as an extra is installed, in an environment or as a tool."""
+    return f"pip install 'graphmill[{extra}]' (installed with uv: uv tool install 'graphmill[{extra}]')"

@@ -132,6 +132,11 @@ class Store(Protocol):
         """Build the index over the vectors that are stored; a no-op without the capability or when it is there."""
         ...
 
+    async def give_space_back(self) -> int:
+        """Have the disk space that deleted nodes leave behind freed, where that is this process's business and worth
+        it; returns how many bytes."""
+        ...
+
     async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]:
         """The nearest first, in whatever state they are: a node that waits for its new vector still has the old one."""
         ...

@@ -6,9 +6,11 @@ from typing import Any
 
 from graph_stores.model import NodeRow, Ref, Select
 from graph_stores.protocol import Store
+from orchestrator.files.located import FilesHere
 from orchestrator.states import ErrorClass, ErrorType, State
 
 _PAGE = 500
+_Origin = tuple[str | None, str | None, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """A node in error; `source` is `root/path:line`, as far as it is known."""
+    """A node in error; `source` is `root/path:line`, as far as it is known, and `path` the file on this machine."""
 
     uuid: str
     label: str
@@ -43,6 +45,8 @@ class Failed:
     message: str
     retry_count: int
     source: str | None
+    path: str | None = None
+    line: int | None = None
 
     def document(self) -> dict[str, Any]:
         """The shape that `errors --json` promises."""
@@ -55,6 +59,8 @@ class Failed:
             "retryCount": self.retry_count,
             "class": self.error_class,
             "source": self.source,
+            "path": self.path,
+            "line": self.line,
         }
 
 
@@ -74,9 +80,11 @@ async def kinds(store: Store, which: Filter) -> list[Kind]:
 async def failed(store: Store, which: Filter, *, limit: int | None) -> list[Failed]:
     """The nodes themselves, by label and uuid; all of them without a limit."""
     found: list[Failed] = []
+    here: FilesHere | None = None
     async for rows in _pages(store, which):
-        sources = await _sources(store, rows)
-        found += [_failed(row, sources.get(row.uuid)) for row in rows]
+        here = here or await FilesHere.of(store)
+        origins = await _origins(store, rows)
+        found += [_failed(row, origins.get(row.uuid), here) for row in rows]
         if limit is not None and len(found) >= limit:
             return found[:limit]
     return found
@@ -102,15 +110,13 @@ async def _pages(store: Store, which: Filter) -> AsyncIterator[list[NodeRow]]:
         after = rows[-1].ref
 
 
-async def _sources(store: Store, rows: Sequence[NodeRow]) -> Mapping[str, str]:
+async def _origins(store: Store, rows: Sequence[NodeRow]) -> Mapping[str, _Origin]:
     answer = await store.ask("origins", {"uuids": [row.uuid for row in rows]})
-    return {
-        uuid: "/".join(filter(None, [root, path])) + (f":{line}" if line else "")
-        for uuid, root, path, line in answer.rows
-    }
+    return {uuid: (root, path, line) for uuid, root, path, line in answer.rows}
 
 
-def _failed(row: NodeRow, source: str | None) -> Failed:
+def _failed(row: NodeRow, origin: _Origin | None, here: FilesHere) -> Failed:
+    root, path, line = origin or (None, None, None)
     return Failed(
         uuid=row.uuid,
         label=row.label,
@@ -119,5 +125,7 @@ def _failed(row: NodeRow, source: str | None) -> Failed:
         error_class=row.error_class or "",
         message=row.error_message or "",
         retry_count=row.retry_count,
-        source=source,
+        source="/".join(filter(None, [root, path])) + (f":{line}" if line else "") if origin else None,
+        path=here.path_of(root, path),
+        line=line or None,
     )

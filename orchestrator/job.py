@@ -42,7 +42,7 @@ from orchestrator.wikipedia.order import Order
 from orchestrator.wikipedia.wikis import KIND as WIKI
 from orchestrator.worker import Step, Worker, through_outages
 from orchestrator.workers import read_workers, registered
-from pipelines.embedding import Embedder, EmbedderChoice, Texts, VectorCache, name_of, open_embedder
+from pipelines.embedding import Embedder, EmbedderChoice, EmbedderMisuse, Texts, VectorCache, name_of, open_embedder
 from pipelines.files.walk import Excluded, LeftOut
 
 T = TypeVar("T")
@@ -51,6 +51,12 @@ _SHORTEST_LOOK, _LONGEST_LOOK = 0.02, 0.5
 _SETTLE_SECONDS = 0.5
 # How often a job looks, while there is other work, whether its own is done.
 _OWN_LOOK = 1.0
+
+
+class TextsLeft(EmbedderMisuse):
+    """The embedder cannot be opened, and the job has done some of its work before it was needed."""
+
+    exit_code = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +72,8 @@ class Plan:
     watch: bool = False
     drain: bool = True
     lease_seconds: float = LEASE_SECONDS
+    grace: float = 15.0
+    """How many seconds work in flight may go on once the job was told to stop; then it is given back."""
     stages: frozenset[str] = frozenset(STAGES)
     """What this process takes part in."""
     contact: str | None = None
@@ -146,7 +154,9 @@ class Job:
         async with contextlib.AsyncExitStack() as stack:
             steps = await self._unless_stopped(self._steps(stack))
             finished = steps is not None and await self._work(steps)
-        await self._store.index_vectors()
+        if finished:
+            await self._unless_stopped(self._store.index_vectors())
+            finished = not self._stop.is_set()
         runs = await through_outages(self._its_runs, self._say)
         return Report(
             tally=self.tally,
@@ -194,7 +204,12 @@ class Job:
         later = known is not None and name_of(provider=known.provider, model=known.model) == self._plan.embedder.name
         embedder = await self._opened(stack) if embeds and not later else None
         self._worker = Worker(
-            self._lifecycle, [], say=self._say, lease_seconds=self._plan.lease_seconds, owner=self._owner
+            self._lifecycle,
+            [],
+            say=self._say,
+            lease_seconds=self._plan.lease_seconds,
+            grace=self._plan.grace,
+            owner=self._owner,
         )
         steps = [
             step
@@ -228,7 +243,12 @@ class Job:
         return embedder
 
     async def _load(self, stack: contextlib.AsyncExitStack) -> EmbedTexts | None:
-        embedder = await self._unless_stopped(self._opened(stack))
+        try:
+            embedder = await self._unless_stopped(self._opened(stack))
+        except EmbedderMisuse as error:
+            raise TextsLeft(
+                f"what was read is in the graph, and its texts wait to be embedded: {error.message}", hint=error.hint
+            ) from error
         found = await self._store.vector_space()
         if found and (name := name_of(provider=found.provider, model=found.model)) != self._plan.embedder.name:
             # Whoever changed it did so after this job had begun, and knew what they did.

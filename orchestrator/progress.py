@@ -14,6 +14,7 @@ from graph_stores.model import Progress
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.overview import Overview, current
+from orchestrator.runs.records import PARTITION
 from orchestrator.stages import works_on
 from orchestrator.states import EMBED, LINK, PARSE, RECORDS, WORKING, Stage, State
 from orchestrator.workers import AtWork, gone_owners, read_workers
@@ -77,6 +78,8 @@ class Standing:
     in_flight: int
     stuck: int
     stages: Mapping[str, Pace]
+    is_reading: bool = False
+    """Sources are still being looked through: how much there is to do is not known yet."""
     workers: Sequence[AtWork] = ()
     run: Overview | None = None
     """The one under way, or else the last one."""
@@ -220,6 +223,7 @@ def _standing(progress: Progress, *, store: str, project: str) -> Standing:
         in_flight=_in_flight(progress),
         stuck=0,
         stages=_stages(labels),
+        is_reading=any(each.label == PARTITION and each.state not in AT_REST for each in progress.counts),
     )
 
 

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from graph_stores.errors import Misuse
 from graph_stores.model import Hit, NodeRow, Select, Value, VectorSpace
 from graph_stores.protocol import Store
+from orchestrator.files.located import FilesHere
 from orchestrator.stages import TEXTS, adopted_labels
 from orchestrator.states import State
 from pipelines.embedding import Embedded, Embedder, Texts, name_of
@@ -41,7 +42,10 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """`source` is `root/path:first-last` of a file's text, and the address or title of an article."""
+    """`source` is `root/path:first-last` of a file's text, and the address or title of an article.
+
+    `path` is where that file is, if it is on this machine, and `line` where the text begins in it.
+    """
 
     uuid: str
     label: str
@@ -49,6 +53,8 @@ class Found:
     score: float
     source: str | None
     text: str
+    path: str | None = None
+    line: int | None = None
     neighbours: Sequence[Neighbour] = ()
 
     def document(self) -> dict[str, Value]:
@@ -58,6 +64,8 @@ class Found:
             "name": self.name,
             "score": self.score,
             "source": self.source,
+            "path": self.path,
+            "line": self.line,
             "text": self.text,
             "neighbours": [
                 {
@@ -100,7 +108,8 @@ async def search(
     wanted = labels or (*TEXTS, *adopted)
     least = -1.0 if min_score is None else min_score
     matches = await _Nearest(store, answer.vector, space, wanted, least).best(limit)
-    return [await _found(store, match, text, _Around(store, hops, is_mixed=bool(adopted))) for match in matches]
+    here, around = await FilesHere.of(store), _Around(store, hops, is_mixed=bool(adopted))
+    return [await _found(store, match, text, around, here) for match in matches]
 
 
 async def _adopted_here(store: Store) -> list[str]:
@@ -165,25 +174,23 @@ class _Nearest:
         return self._wholes[piece.uuid]
 
 
-async def _found(store: Store, match: _Match, text: str, around: "_Around") -> Found:
+async def _found(store: Store, match: _Match, text: str, around: "_Around", here: FilesHere) -> Found:
+    rows = (await store.ask("places", {"uuid": match.node.uuid})).rows
+    root, path, title, url = rows[0] if rows else (None, None, None, None)
     return Found(
         uuid=match.node.uuid,
         label=match.node.label,
         name=match.node.name,
         score=match.score,
-        source=await _source(store, match.node),
+        source=_in_file(match.node, root, path) if path is not None else url or title,
+        path=here.path_of(root, path),
+        line=match.node.properties.get("startLine"),
         text=snippet(match.content, text),
         neighbours=await around.neighbours(match.node),
     )
 
 
-async def _source(store: Store, node: NodeRow) -> str | None:
-    rows = (await store.ask("places", {"uuid": node.uuid})).rows
-    if not rows:
-        return None
-    root, path, title, url = rows[0]
-    if path is None:
-        return str(url or title) if url or title else None
+def _in_file(node: NodeRow, root: str | None, path: str) -> str:
     first, last = node.properties.get("startLine"), node.properties.get("endLine")
     lines = "" if first is None else f":{first}" if last in (None, first) else f":{first}-{last}"
     return f"{root}/{path}{lines}"

@@ -57,9 +57,12 @@ def _receive(questions: IO[bytes], tasks: SimpleQueue[bytes]) -> None:
 
 
 def _send(answers: IO[bytes], kind: bytes, body: bytes = b"") -> None:
-    answers.write(kind + LENGTH.pack(len(body)))
-    answers.write(body)
-    answers.flush()
+    try:
+        answers.write(kind + LENGTH.pack(len(body)))
+        answers.write(body)
+        answers.flush()
+    except ConnectionError:  # the parent is gone, and with it whoever would want to know
+        os._exit(0)
 
 
 def _outcome(work: Callable[[Any], object], body: bytes) -> tuple[bytes, bytes]:

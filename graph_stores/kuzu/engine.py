@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import cypher
-from graph_stores.errors import GraphmillError, NotAStore, PermanentStoreError, StoreClosed, StoreFull
+from graph_stores.errors import GraphmillError, NotAStore, PermanentStoreError, StoreClosed, StoreFull, install_command
 from graph_stores.kuzu import recovery
 from graph_stores.kuzu.columns import Tables
 from graph_stores.kuzu.errors import translate, translate_open
@@ -61,9 +61,7 @@ class Engine:
         try:
             module = importlib.import_module(self.traits.module)
         except ImportError as error:
-            raise NotAStore(
-                f"the {self.name} engine is not installed", hint=f"pip install 'graphmill[{self.name}]'"
-            ) from error
+            raise NotAStore(f"the {self.name} engine is not installed", hint=install_command(self.name)) from error
         try:
             self._database = module.Database(
                 str(self.path),

@@ -18,7 +18,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from graph_stores.errors import NotAStore, PermanentStoreError, StoreDamaged, StoreFull, StoreOwned, TransientStoreError
+from graph_stores.errors import (
+    NotAStore,
+    PermanentStoreError,
+    StoreDamaged,
+    StoreFull,
+    StoreOwned,
+    TransientStoreError,
+    install_command,
+)
 from graph_stores.kuzu.errors import translate_open
 from graph_stores.kuzu.guard import Guard
 from graph_stores.kuzu.traits import TRAITS
@@ -104,9 +112,7 @@ def _judged(deed: str, engine: str, path: Path) -> Outcome:
     if not outcome.done and not outcome.crashed and isinstance(error, StoreOwned | StoreFull):
         raise error
     if outcome.code == _NOT_LOADED:
-        raise NotAStore(
-            f"the {engine} engine cannot be loaded: {outcome.error}", hint=f"pip install 'graphmill[{engine}]'"
-        )
+        raise NotAStore(f"the {engine} engine cannot be loaded: {outcome.error}", hint=install_command(engine))
     if outcome.code in _ENDED_BY_OTHERS:
         raise TransientStoreError(f"the process that opens {path} was ended", hint="run the command again")
     return outcome

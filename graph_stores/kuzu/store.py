@@ -58,6 +58,8 @@ CAPABILITIES = Capabilities(many_processes=False, vector_index=False)
 # A checkpoint copies file and log, so the log may grow with the file; memory grows with the log.
 DEFAULT_LOG_LIMIT = 32 << 20
 _READERS = 4
+# A file of this size is not worth the child process that makes it smaller.
+_SMALL = 4 << 20
 # Opening, closing and migrating read or copy the whole file.
 _LONG = 3600.0
 # When a command says why it waits for its graph: the log is long, and replaying it takes longer than this.
@@ -221,6 +223,23 @@ class EmbeddedStore:
 
     async def index_vectors(self) -> None:
         """There is none to build: see graph_stores.kuzu.vectors."""
+
+    async def give_space_back(self) -> int:
+        """By writing what is left into a new file: the engine never makes one smaller."""
+        return await self._write(self._shrink, deadline=_LONG)
+
+    def _shrink(self) -> int:
+        before = self._engine.guard.file_size() + self._engine.guard.log_size()
+        if before < _SMALL:
+            return 0
+        try:
+            self._engine.rebuild()
+        except GraphmillError as error:
+            log.warning("%s keeps the space of what was deleted: %s", self._engine.path, error)
+            return 0
+        finally:
+            self._frontier.forget()
+        return max(0, before - self._engine.guard.file_size())
 
     async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]:
         return await self._read(lambda: self._vectors.search(vector, limit, labels, self._reads.by_uuid))

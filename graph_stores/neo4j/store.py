@@ -124,6 +124,9 @@ class Neo4jStore:
         if space := await self._spaces.current():
             await self._indexes.build(self._spaces.key, space.dimension)
 
+    async def give_space_back(self) -> int:
+        return 0  # a server uses it again
+
     async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]:
         self._schema.shape.check_labels(labels)
         return await self._search.nearest(vector, limit=limit, labels=labels)

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--merge", is_flag=True, help="Copy over what is there: where both have a node, that of FROM stays.")
+@click.option(
+    "--merge", is_flag=True, help="Copy into a project that is not empty; where both have a node, FROM's wins."
+)
 @click.pass_obj
 def copy(options: GlobalOptions, source: str, target: str, merge: bool) -> int:
-    """Copy a project with its states, vectors and runs from one graph into another.
+    """Copy a project into another graph, of any engine.
 
-    From any engine to any other: kuzu:PATH, ladybug:PATH, neo4j://HOST. What was being worked on waits again in the
-    copy. In the end both graphs are compared. If it is killed, the same command goes on.
+    With its states, vectors and runs. FROM and TO are kuzu:PATH, ladybug:PATH or neo4j://HOST. What was being worked on
+    waits again in the copy. In the end both graphs are compared. Stopped or killed, the same command goes on.
     """
     from orchestrator.cli.copying import run
 
@@ -49,7 +51,12 @@ def _told(copied: "Copied") -> list[str]:
         lines.append(f"{_count(copied.in_hand, 'node')} had been in somebody's hands: in the copy they wait")
     if copied.left:
         counted = ", ".join(f"{label} ({number:,})" for label, number in copied.left.items())
-        lines.append(printable(f"not copied, as they have no state in project {copied.origin.project}: {counted}"))
+        lines.append(
+            printable(
+                "not copied, nor their relationships, as they have no state in project "
+                f"{copied.origin.project}: {counted}"
+            )
+        )
     lines += [
         "verified: counts and checksums of every label and relationship agree",
         f"next: graphmill --store {printable(copied.target)} --project {printable(copied.origin.project)} status",

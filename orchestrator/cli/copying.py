@@ -1,12 +1,14 @@
 """One copy from the command line: both graphs made ready, progress shown, signals heard."""
 
 import asyncio
-import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
+
+import click
 
 import graph_stores
 from graph_stores.errors import StoreNotFound, StoreOwned
@@ -14,12 +16,13 @@ from graph_stores.protocol import Store
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.running import make_schema
 from orchestrator.cli.session import Session
+from orchestrator.cli.stopping import STOPPED, Stopping, cancel
+from orchestrator.cli.stopping import run as run_async
 from orchestrator.cli.text import duration, pace, printable
 from orchestrator.copying.copy import Begun, Copied, Copy, check_apart, check_carried
 from orchestrator.copying.origin import DEADLINE
 from orchestrator.copying.reading import Origin, reading
 
-STOPPED = "stopped: the same command goes on from here"
 _PATIENCE, _PAUSE = 10.0, 0.1
 _LINE_EVERY, _BAR_EVERY = 5.0, 0.5
 
@@ -35,30 +38,16 @@ def run(options: GlobalOptions, source: str, target: str, *, merge: bool) -> tup
     served = next((url for url in (source, target) if graph_stores.needs_credentials(url)), target)
     session = Session.begin(options, store=served)
     origin = Origin(url=source, project=session.settings.project, credentials=session.credentials)
-    return asyncio.run(_run(session, origin, target, merge=merge))
-
-
-async def _run(session: Session, origin: Origin, target: str, *, merge: bool) -> tuple[Copied | None, int]:
-    task = asyncio.create_task(_copied(session, origin, target, merge=merge))
-    heard: list[int] = []
-
-    def hear(number: int) -> None:
-        heard.append(number)
-        task.cancel()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, hear, number)
+    stopping = Stopping(as_json=options.json)
     try:
-        return await task, 0
-    except asyncio.CancelledError:
-        if not heard:
-            raise
+        return run_async(_copied(session, origin, target, stopping, merge=merge), stopping), 0
+    except (click.Abort, click.exceptions.Exit):
         print(STOPPED, file=sys.stderr)
-        return None, 128 + heard[0]
+        return None, stopping.exit_code
 
 
-async def _copied(session: Session, origin: Origin, target: str, *, merge: bool) -> Copied:
+async def _copied(session: Session, origin: Origin, target: str, stopping: Stopping, *, merge: bool) -> Copied:
+    stopping.ask = partial(cancel, asyncio.current_task())
     path = graph_stores.path_of(target)
     # First the source: where there is nothing to be copied, no target is made.
     async with reading(origin, again=path is None or path.exists()) as source:

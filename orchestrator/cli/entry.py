@@ -65,9 +65,10 @@ def _group() -> click.Group:
     return LazyGroup(
         name="graphmill",
         params=[*global_options(), _version_option()],
-        help="Turn sources into a graph that knows, on every node, where it stands.",
-        epilog="Options may stand before or after the command: graphmill status --json",
+        help="Ingest files and Wikipedia into a graph that records on every node how far the work on it is.",
+        epilog="Start with: graphmill demo, or: graphmill ingest PATH. Options may stand before or after the command.",
         no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
 
 

@@ -13,7 +13,7 @@ _SHOWN = 20
     "--limit",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"At most so many nodes; else {_SHOWN}, or all with --json.",
+    help=f"Show at most N nodes; else {_SHOWN}, or all with --json.",
 )
 @click.pass_obj
 def errors(

@@ -30,17 +30,19 @@ _BUDGET = 1000
     "--titles-file",
     metavar="FILE",
     type=click.File(encoding="utf-8-sig"),
-    help="Titles to begin with, one a line; - is standard input.",
+    help="Start from these titles, one a line; - is standard input.",
 )
-@click.option("--category", "categories", metavar="NAME", multiple=True, help="Begin with its members. Repeatable.")
+@click.option(
+    "--category", "categories", metavar="NAME", multiple=True, help="Start from the members of a category. Repeatable."
+)
 @click.option(
     "--category-depth",
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    help="How many levels of sub-categories belong to it.  [default: 0]",
+    help="Also members of sub-categories, so many levels down.  [default: 0]",
 )
-@click.option("--all", "whole", is_flag=True, help="Take every article there is.")
+@click.option("--all", "whole", is_flag=True, help="Read every article of the wiki, without a limit.")
 @click.option(
     "--depth",
     metavar="N",
@@ -53,9 +55,13 @@ _BUDGET = 1000
     "budget",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"No more than that.  [default: {_BUDGET:,}]",
+    help=f"Read at most N articles.  [default: {_BUDGET:,}]",
 )
-@click.option("--stubs/--no-stubs", default=True, help="Keep links that lead out of the crawl, to stubs.")
+@click.option(
+    "--stubs/--no-stubs",
+    default=True,
+    help="Keep a stub for each title that is linked to and not read.  [default: stubs]",
+)
 @click.option("--source", type=click.Choice(["api", "dump"]), help="Where pages come from; dump is implied by --dump.")
 @click.option("--api-url", metavar="URL", help="The api.php of any MediaWiki; else that of Wikipedia.")
 @click.option("--lang", metavar="LANG", help="Which Wikipedia.  [default: en]")
@@ -92,7 +98,7 @@ def expand(
 ) -> int:
     """Read articles of Wikipedia, or of any MediaWiki, into the graph.
 
-    Goes from the titles outwards along the links, level by level. What is read already is only looked at again if it
+    Starts from the titles and follows links, level by level. Articles that are in the graph are read again only if they
     changed. Stopped or killed, the same command goes on.
     """
     from orchestrator.cli.running import run

@@ -40,6 +40,8 @@ def report(error: Exception, options: GlobalOptions) -> int:
     """Print the failure as asked for; returns the exit code."""
     if isinstance(error, click.Abort):
         print("stopped", file=sys.stderr)
+        if options.json:
+            print(dumps(stopped_document("stopped")))
         return INTERRUPTED
     if isinstance(error, NoArgsIsHelpError):
         print(error.format_message(), file=sys.stderr)
@@ -52,6 +54,10 @@ def report(error: Exception, options: GlobalOptions) -> int:
     else:
         print(printable(_without_secrets(failure.lines()), keep_lines=True), file=sys.stderr)
     return failure.exit_code
+
+
+def stopped_document(message: str) -> dict[str, dict[str, str]]:
+    return _Failure(code="stopped", message=message, hint="", exit_code=INTERRUPTED).document()
 
 
 def warn(message: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("what", metavar="PATH|ROOT|TITLE")
-@click.option("--yes", is_flag=True, help="Do not ask. Nobody is asked where there is no terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def forget(options: GlobalOptions, what: str, yes: bool) -> None:
     """Remove a source from the graph, with all that came from it.
@@ -30,11 +30,23 @@ def forget(options: GlobalOptions, what: str, yes: bool) -> None:
 
     if not yes and not options.json and sys.stdin.isatty():
         click.confirm(f"remove {printable(what)} and all that came from it from the graph?", abort=True, err=True)
-    gone = with_store(options, lambda store: _take_out(store, what))
+    gone, freed = with_store(options, lambda store: _forget(store, what))
     if options.json:
-        click.echo(dumps(asdict(gone)))
+        click.echo(dumps({**asdict(gone), "freed_bytes": freed}))
     else:
-        click.echo(_told(gone))
+        click.echo(_told(gone) + (f"; {freed / 1e6:,.0f} MB of disk space given back" if freed >= 1e6 else ""))
+
+
+async def _forget(store: "Store", what: str) -> "tuple[Forgotten | ForgottenArticles, int]":
+    """Where at least half of the graph is gone, its file is made smaller: that costs less than the rest is worth."""
+    before = await _count(store)
+    gone = await _take_out(store, what)
+    left = await _count(store)
+    return gone, await store.give_space_back() if before - left >= left else 0
+
+
+async def _count(store: "Store") -> int:
+    return sum(each.count for each in (await store.progress(finished=[], window=0.0)).counts)
 
 
 async def _take_out(store: "Store", what: str) -> "Forgotten | ForgottenArticles":

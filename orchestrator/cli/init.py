@@ -19,9 +19,8 @@ def init(options: GlobalOptions, recover: bool) -> None:
 
     Creates schema, constraints and indexes, and repairs what is missing. Safe to repeat.
     """
-    import asyncio
-
     import graph_stores
+    from orchestrator.cli import stopping
     from orchestrator.cli.session import Session
     from orchestrator.cli.text import dumps
 
@@ -30,7 +29,7 @@ def init(options: GlobalOptions, recover: bool) -> None:
     if recover:
         lost, backup = graph_stores.recover(session.settings.store)
         recovered = {"lost_commits": lost, "before_recovery": str(backup) if backup else None}
-    document = {**asyncio.run(_migrate(session)), **recovered}
+    document = {**stopping.run(_migrate(session), as_json=options.json), **recovered}
     if options.json:
         click.echo(dumps(document))
         return
@@ -64,7 +63,10 @@ def _sentence(document: dict[str, Any]) -> str:
     store, version = document["store"], document["schema"]
     backup = f"\nthe graph as it was before: {document['backup']}" if document["backup"] else ""
     if before := document.get("before_recovery"):
-        backup += f"\nits last {document['lost_commits']} commits could not be read; the files as they were: {before}"
+        lost = document["lost_commits"]
+        commits = "the last commit" if lost == 1 else f"the last {lost:,} commits"
+        without = f" without {commits}, which could not be read" if lost else ""
+        return f"recovered {store}{without}\nthe files as they were: {before}" + backup
     told = {
         "created": f"created {store} (schema {version})",
         "upgraded": f"upgraded {store} from schema {document['schema_before']} to {version}" + backup,

@@ -49,7 +49,7 @@ def _command(name: str) -> Callable[[Callable[..., Any]], click.Command]:  # Any
 
 @click.group(params=global_options())
 def ledger() -> None:
-    """Show what happened to every node, and look after the files that tell it."""
+    """Show the history of every node."""
 
 
 @_command("stats")

@@ -1,6 +1,7 @@
 """Nodes one after another, as people read them: those in error, and those that a search found."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
@@ -10,6 +11,7 @@ from rich.text import Text
 from orchestrator.cli.tables import print_parts
 from orchestrator.cli.text import printable
 from orchestrator.failed import Failed, Kind
+from orchestrator.files.located import from_here
 
 if TYPE_CHECKING:
     from orchestrator.search import Found, Neighbour
@@ -31,10 +33,15 @@ def print_found(found: Sequence["Found"]) -> None:
         return
     for each in found:
         title = Text(printable(each.name), "bold")
-        place = Text(printable(each.source or each.uuid), "cyan")
+        place = Text(printable(_place(each) or each.uuid), "cyan")
         head = Text("  ").join([Text(f"{each.score:.3f}", "green"), title, Text(each.label, "dim"), place])
         around = [_indented(_neighbour(neighbour), "dim") for neighbour in each.neighbours]
         print_parts(head, _indented(each.text), *around)
+
+
+def _place(node: "Found | Failed") -> str | None:
+    """Where it can be opened, or else where it came from."""
+    return from_here(node.path, node.line, directory=Path.cwd()) if node.path else node.source
 
 
 def _indented(text: str, style: str = "") -> Padding:
@@ -64,6 +71,6 @@ def _nodes(nodes: Sequence[Failed]) -> Table:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for node in nodes:
-        place = node.source or f"{node.name} ({node.uuid})"
+        place = _place(node) or f"{node.name} ({node.uuid})"
         grid.add_row(Text(printable(place)), Text(printable(node.error_type)), Text(printable(node.message)))
     return grid

@@ -16,12 +16,14 @@ from graph_stores.errors import GraphmillError
 from graph_stores.protocol import Store
 from orchestrator.cli.text import duration, pace, printable
 from orchestrator.job import Job
-from orchestrator.progress import Standing, read_standing
+from orchestrator.progress import Pace, Standing, read_standing
 from orchestrator.tally import Tally
 
 _STAGES = (("parse", "parsed"), ("link", "linked"), ("embed", "embedded"))
 # Counting a large graph may take most of a second: then it is asked less often, for the job's sake.
 _SHARE = 10
+# So that counts, rate and time to go fit beside it on a terminal of 80 columns.
+_BAR = 24
 
 
 class View(Protocol):
@@ -57,6 +59,26 @@ class Lines:
         pass
 
 
+class Gauge:
+    """What a bar shows of one stage: counts and a filled share that never go back, whatever more there is to do.
+
+    No share is known while sources are still being read, or before they are.
+    """
+
+    def __init__(self) -> None:
+        self.done = self.total = 0
+        self.share: float | None = None
+
+    def read(self, done: int, pace: Pace, *, is_reading: bool) -> None:
+        self.done = max(self.done, done)
+        self.total = max(self.total, self.done + pace.remaining)
+        if is_reading and self.share is None:
+            return
+        # What is still to come from the stages before is part of the whole, or the bar would be full too early.
+        if whole := self.done + pace.remaining + pace.ahead:
+            self.share = max(self.share or 0.0, self.done / whole)
+
+
 class Bars:
     """A bar for each stage, redrawn in place; gone when the job ends."""
 
@@ -68,12 +90,13 @@ class Bars:
 
         self._bars = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=_BAR),
             TextColumn("{task.fields[told]}"),
             console=Console(stderr=True, highlight=False, markup=False, emoji=False),
             transient=True,
         )
         self._tasks = {name: self._bars.add_task(name, total=None, told="") for name in ("read", *dict(_STAGES))}
+        self._gauges = {name: Gauge() for name in self._tasks}
         self._bars.start()
 
     def say(self, text: str) -> None:
@@ -81,19 +104,19 @@ class Bars:
 
     def show(self, tally: Tally, standing: Standing) -> None:
         unchanged = f", {tally.unchanged:,} unchanged" if tally.unchanged else ""
-        self._draw("read", tally.read, tally.read, f"{tally.read:,}{unchanged}")
+        self._draw("read", tally.read, Pace(remaining=0, rate=0.0), standing, f"{tally.read:,}{unchanged}")
         for name, attribute in _STAGES:
-            done: int = getattr(tally, attribute)
-            total = done + standing.stages[name].remaining
-            told = [f"{done:,} of {total:,}", *_pace_and_outlook(standing, name)]
-            self._draw(name, done, total, " · ".join(told))
+            self._draw(name, getattr(tally, attribute), standing.stages[name], standing)
 
     def close(self) -> None:
         self._bars.stop()
 
-    def _draw(self, name: str, done: int, total: int, told: str) -> None:
-        # A bar of nothing would look like one that waits.
-        self._bars.update(self._tasks[name], completed=done or 1, total=total or 1, told=told)
+    def _draw(self, name: str, done: int, pace: Pace, standing: Standing, told: str = "") -> None:
+        gauge = self._gauges[name]
+        gauge.read(done, pace, is_reading=standing.is_reading)
+        told = told or " · ".join([f"{gauge.done:,} of {gauge.total:,}", *_pace_and_outlook(standing, name)])
+        total = None if gauge.share is None else 1.0
+        self._bars.update(self._tasks[name], completed=gauge.share or 0.0, total=total, told=told)
 
 
 @contextmanager

@@ -107,7 +107,7 @@ def rollback(options: GlobalOptions, /, accept_losses: bool, **wishes: Any) -> N
 
 @migrate.command()
 @_wishes
-@click.option("--yes", is_flag=True, help="Do not ask. Without a terminal it is required.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal.")
 @click.pass_obj
 def finalize(options: GlobalOptions, /, yes: bool, **wishes: Any) -> None:
     """Remove the old marks, and what a rollback would need."""
@@ -120,9 +120,8 @@ def finalize(options: GlobalOptions, /, yes: bool, **wishes: Any) -> None:
 
 def _run(options: GlobalOptions, wishes: dict[str, Any], work: "Callable[[Migration], Awaitable[Any]]") -> Any:
     """Any: what the work makes of the migration."""
-    import asyncio
-
     from graph_stores.legacy import MigrationRefused
+    from orchestrator.cli import stopping
     from orchestrator.cli.migration_tables import Meter
     from orchestrator.cli.session import Session
     from orchestrator.migration.verbs import Order, opened
@@ -143,7 +142,7 @@ def _run(options: GlobalOptions, wishes: dict[str, Any], work: "Callable[[Migrat
                 return await work(migration)
 
     try:
-        return asyncio.run(course())
+        return stopping.run(course(), as_json=options.json)
     except MigrationRefused as refused:
         raise MigrationRefused(refused.message, hint=_steps(options, wishes).in_text(refused.hint)) from refused
 

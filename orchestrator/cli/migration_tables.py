@@ -147,7 +147,8 @@ def print_outcome(verb: str, outcome: Outcome, steps: NextSteps) -> None:
 def _last_lines(verb: str, outcome: Outcome, steps: NextSteps) -> str:
     count = f"{outcome.total:,} node{'' if outcome.total == 1 else 's'}"
     if verb == "validate" and outcome.problems:
-        return f"{count} checked, {len(outcome.problems)} problems; back: {steps.migrate('rollback')}"
+        problems = "1 problem" if len(outcome.problems) == 1 else f"{len(outcome.problems):,} problems"
+        return f"{count} checked, {problems}; back: {steps.migrate('rollback')}"
     return _DONE[verb].format(
         count=count,
         where=_where(outcome.projects),

@@ -13,6 +13,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from orchestrator.cli.completion import EMBEDDERS, labels, offered, projects, stores
 from orchestrator.runs.sources import ALLOW
 
 # In the order of a first visit. A module is named as its command and holds it under that name.
@@ -106,7 +107,10 @@ class Command(click.Command):
 
 def embedder_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
     name = click.option(
-        "--embedder", metavar="E", help="wordllama, sentence-transformers:MODEL, openai:MODEL, ollama:MODEL, none."
+        "--embedder",
+        metavar="E",
+        help="wordllama, sentence-transformers:MODEL, openai:MODEL, ollama:MODEL, none.",
+        shell_complete=offered(lambda _: EMBEDDERS),
     )
     url = click.option("--embedder-url", metavar="URL", help="The endpoint of openai:MODEL or ollama:MODEL, up to /v1.")
     return name(url(command))
@@ -144,6 +148,17 @@ def ledger_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a
     return place(none(command))
 
 
+def label_option(known: Callable[[click.Context], Sequence[str]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "--label",
+        "labels",
+        metavar="LABEL",
+        multiple=True,
+        help="Nodes with this label. Repeatable.",
+        shell_complete=offered(known),
+    )
+
+
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a command of any shape
     """Which of the nodes in error."""
     kind = click.option("--type", "error_type", type=click.Choice(["parse", "link", "embed"]), help="What failed.")
@@ -153,7 +168,7 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:  # Any: a
         type=click.Choice(["transient", "permanent", "missing", "rate_limit", "network", "parse", "timeout"]),
         help="What kind of failure it was.",
     )
-    label = click.option("--label", "labels", metavar="LABEL", multiple=True, help="Nodes with this label. Repeatable.")
+    label = label_option(labels)
     return kind(grade(label(command)))
 
 
@@ -162,8 +177,13 @@ def global_options() -> list[click.Parameter]:
         return click.Option(names, expose_value=False, callback=_record, **attributes)
 
     return [
-        option("--store", metavar="URL", help="The graph: kuzu:PATH, ladybug:PATH, neo4j://HOST or bolt://HOST."),
-        option("--project", metavar="NAME", help="The project inside the graph."),
+        option(
+            "--store",
+            metavar="URL",
+            help="The graph: kuzu:PATH, ladybug:PATH, neo4j://HOST or bolt://HOST.",
+            shell_complete=offered(stores),
+        ),
+        option("--project", metavar="NAME", help="The project inside the graph.", shell_complete=offered(projects)),
         option("--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings; else graphmill.toml."),
         option("--json", is_flag=True, help="Print one JSON document."),
         option("-v", "--verbose", is_flag=True, help="Show tracebacks and what happens underneath."),

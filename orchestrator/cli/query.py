@@ -4,8 +4,8 @@ import json
 import math
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import click
@@ -14,6 +14,7 @@ from cypher import NamedQuery, catalogue
 from graph_stores.errors import Misuse
 from graph_stores.model import LONGEST_LEASE, Table, Value
 from graph_stores.protocol import Store
+from orchestrator.cli.completion import offered, query_names
 from orchestrator.cli.failures import did_you_mean
 from orchestrator.cli.options import Command, GlobalOptions
 
@@ -31,8 +32,16 @@ class _Request:
     parameters: dict[str, Value]
     write: bool
     timeout: float
+    vectors: bool
 
     async def answer(self, store: Store) -> Table:
+        table = await self._answer(store)
+        if self.vectors or not table.rows:
+            return table
+        space = await store.vector_space()
+        return without_vectors(table, dimension=space.dimension if space else None)
+
+    async def _answer(self, store: Store) -> Table:
         parameters = dict(self.parameters)
         if _USES_PROJECT.search(self.text):
             parameters.setdefault("project", store.project)
@@ -40,6 +49,32 @@ class _Request:
         if self.name is not None and "$gone" in text:
             parameters = {**await _of_stuck_nodes(store), **parameters}
         return await store.query(text, parameters, write=self.write, timeout=self.timeout)
+
+
+def without_vectors(table: Table, *, dimension: int | None) -> Table:
+    """With a word in place of each vector: the `embedding` of a node, or a list of so many floating-point numbers."""
+
+    def elided(value: Value) -> Value:
+        if isinstance(value, Mapping):
+            is_node = "_label" in value
+            return {
+                key: _word(item) if is_node and key == "embedding" and _is_vector(item) else elided(item)
+                for key, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            is_one = len(value) == dimension and _is_vector(value)
+            return _word(value) if is_one else [elided(item) for item in value]
+        return value
+
+    return replace(table, rows=[[elided(value) for value in row] for row in table.rows])
+
+
+def _is_vector(value: Value) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(each, float) for each in value)
+
+
+def _word(vector: Value) -> str:
+    return f"<{len(vector):,} numbers>"
 
 
 async def _of_stuck_nodes(store: Store) -> dict[str, Value]:
@@ -68,13 +103,20 @@ def _pairs(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict
 
 @click.command(cls=Command)
 @click.argument("cypher", required=False)
-@click.option("--name", metavar="NAME", help="Run this query of the catalogue.")
+@click.option("--name", metavar="NAME", help="Run a query of the catalogue.", shell_complete=offered(query_names))
 @click.option("--list", "list_all", is_flag=True, help="Show the catalogue.")
 @click.option("--param", "parameters", metavar="K=V", multiple=True, callback=_pairs, help="Fill in $K. Repeatable.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print comma separated values.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
+@click.option("--vectors", is_flag=True, help="Print vectors in full, and not as <256 numbers>.")
 @click.option("--write", is_flag=True, help="Let the query change the graph.")
 @click.option(
-    "--timeout", type=float, default=60.0, show_default=True, metavar="SECONDS", callback=_seconds, help="Stop it then."
+    "--timeout",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    callback=_seconds,
+    help="Give up after that.",
 )
 @click.pass_obj
 def query(
@@ -84,6 +126,7 @@ def query(
     list_all: bool,
     parameters: dict[str, Value],
     as_csv: bool,
+    vectors: bool,
     write: bool,
     timeout: float,
 ) -> None:
@@ -103,7 +146,7 @@ def query(
     from orchestrator.cli.session import with_store
 
     text = _named(options, name) if name is not None else _given(cypher)
-    request = _Request(text=text, name=name, parameters=parameters, write=write, timeout=timeout)
+    request = _Request(text=text, name=name, parameters=parameters, write=write, timeout=timeout, vectors=vectors)
     _print(with_store(options, request.answer), as_json=options.json, as_csv=as_csv)
 
 

@@ -6,7 +6,9 @@ from orchestrator.cli.options import Command, GlobalOptions
 
 
 @click.command(cls=Command)
-@click.option("--force", is_flag=True, help="Also take back leases that still last, unless a running worker has them.")
+@click.option(
+    "--force", is_flag=True, help="Also take back leases that have not run out, unless a running worker has them."
+)
 @click.pass_obj
 def reclaim(options: GlobalOptions, force: bool) -> None:
     """Take back the nodes of workers that are gone.

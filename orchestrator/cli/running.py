@@ -4,14 +4,12 @@ Owns what a signal and an exit code mean. Does none of the work.
 """
 
 import asyncio
-import os
 import shlex
-import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import click
 
@@ -22,6 +20,8 @@ from orchestrator.cli.failures import warn
 from orchestrator.cli.live import View, following, open_view
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.session import Session
+from orchestrator.cli.stopping import Stopping, cancel, seconds_to_stop
+from orchestrator.cli.stopping import run as run_async
 from orchestrator.cli.summary import document, sentences
 from orchestrator.cli.text import dumps, printable
 from orchestrator.job import Job, Plan, Report
@@ -33,8 +33,6 @@ STOPPING = "stopping: finishing what is in flight; press Ctrl-C again to stop at
 # A command that only asks owns an embedded graph for a moment, too short to be a reason to give up.
 _PATIENCE = 2.0
 _PAUSE = 0.1
-# One wish may come as two signals: `timeout` sends it to the process, and again to the process group.
-_SAME = 0.25
 
 
 def run(
@@ -50,40 +48,53 @@ def run(
 
     Raises SourceLost where a source is missing, or most of it is gone and the user does not want that deleted.
     """
+    # Half of the time for what is in flight, the other half for giving back the rest.
+    plan = replace(plan, grace=seconds_to_stop() / 2)
+    stopping = Stopping(as_json=options.json)
     ended: _Ended | None = None
     lost: SourceLost | None
     try:
-        ended = asyncio.run(_run(options, session, plan, create=create, first=first))
+        ended = run_async(_run(options, session, plan, stopping, create=create, first=first), stopping)
         lost = ended.report.lost
     except MassDeletion as refused:  # before it began
         lost = refused
     if lost and not plan.allow_deletes and plan.reads and _may_delete(lost, options):
         plan = replace(plan, allow_deletes=True)
-        ended = asyncio.run(_run(options, session, plan, create=create, first=first))
+        ended = run_async(_run(options, session, plan, stopping, create=create, first=first), stopping)
     if lost and not ended:
         raise _with_next_command(lost, (), plan, options)
     assert ended
+    stopping.has_told = True
     report = ended.report
     if report.lost and options.json:
         raise _with_next_command(report.lost, report.runs, plan, options)
     if options.json:
         click.echo(dumps(document(report)))
     else:
-        told = sentences(
+        lines = sentences(
             report,
             ended.skipped,
             ended.unread,
             options.graphmill,
             until_stopped=until_stopped,
             dry_run=options.again("--dry-run"),
+            next_command=_next_command(session, ended.embedder),
         )
-        click.echo("\n".join(told))
-    if report.stopped and ended.signal and not until_stopped:
-        return 128 + ended.signal
+        click.echo("\n".join(lines))
+    if report.stopped and stopping.signal and not until_stopped:
+        return stopping.exit_code
     if report.lost:
         raise _with_next_command(report.lost, report.runs, plan, options)
     failed = any(run.state is State.ERROR for run in report.runs)
     return 1 if report.standing.in_error or failed else 0
+
+
+def _next_command(session: Session, embedder: str) -> str:
+    """What to do with what is ready: without vectors there is nothing to search."""
+    if embedder == "none":
+        return "query --list"
+    url = session.settings.embedder_url if session.settings.origins["embedder_url"] == "--embedder-url" else None
+    return f'search "…"{f" --embedder-url {shlex.quote(url)}" if url else ""}'
 
 
 def _may_delete(lost: SourceLost | None, options: GlobalOptions) -> bool:
@@ -110,7 +121,7 @@ def _with_next_command(lost: SourceLost, runs: Sequence[Run], plan: Plan, option
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ended:
     report: Report
-    signal: int | None
+    embedder: str
     skipped: Mapping[str, int]
     unread: Mapping[str, int]
 
@@ -119,10 +130,12 @@ async def _run(
     options: GlobalOptions,
     session: Session,
     plan: Plan,
+    stopping: Stopping,
     *,
     create: bool,
     first: Callable[[Store], Awaitable[object]] | None,
 ) -> _Ended:
+    stopping.ask = partial(cancel, asyncio.current_task())
     store = await _store_to_own(session, create=create)
     try:
         if create:
@@ -131,12 +144,12 @@ async def _run(
         if first:
             await first(store)
         plan = replace(plan, embedder=await session.embedder_of(store))
-        report, number = await _run_on(options, store, plan, owner=session.owner)
+        report = await _run_on(options, store, plan, stopping, owner=session.owner)
         skipped = {} if plan.expansion else await _counts(store, "skipped")
         unread = await _counts(store, "unread") if plan.expansion else {}
     finally:
         await store.close()
-    return _Ended(report=report, signal=number, skipped=skipped, unread=unread)
+    return _Ended(report=report, embedder=plan.embedder.name, skipped=skipped, unread=unread)
 
 
 async def _counts(store: Store, question: str) -> dict[str, int]:
@@ -158,13 +171,17 @@ async def _bring_ledger_up(session: Session, store: Store) -> None:
             store.listen(None)
 
 
-async def _run_on(options: GlobalOptions, store: Store, plan: Plan, *, owner: str) -> tuple[Report, int | None]:
+async def _run_on(options: GlobalOptions, store: Store, plan: Plan, stopping: Stopping, *, owner: str) -> Report:
     with open_view() as view:
         job = Job(store, plan, say=lambda text: view.say(options.complete_commands(text)), owner=owner)
-        with _heard(job, view) as stopping:
-            async with following(view, job, store):
-                report = await job.run()
-    return report, stopping.signal
+        stopping.ask, stopping.clean_up = partial(_stop, job, view), view.close
+        async with following(view, job, store):
+            return await job.run()
+
+
+def _stop(job: Job, view: View) -> None:
+    job.stop()
+    view.say(STOPPING)
 
 
 async def _store_to_own(session: Session, *, create: bool) -> Store:
@@ -191,37 +208,3 @@ async def is_to_be_made(store: Store, status: SchemaStatus) -> bool:
     if status.found == status.newest:
         return False
     return not (await store.ask("used" if status.found is None else "inhabited")).rows
-
-
-class _Stopping:
-    """What a signal does: the first asks the job to end well, the second ends the process, which is safe too."""
-
-    def __init__(self, job: Job, view: View) -> None:
-        self.signal: int | None = None
-        self._heard_at = 0.0
-        self._job = job
-        self._view = view
-
-    def hear(self, number: int) -> None:
-        if self.signal is None:
-            self.signal, self._heard_at = number, time.monotonic()
-            self._job.stop()
-            self._view.say(STOPPING)
-        elif time.monotonic() - self._heard_at > _SAME:
-            self._view.close()
-            # Not an exception: nothing is to be tidied up, as after a kill.
-            os._exit(128 + number)
-
-
-@contextmanager
-def _heard(job: Job, view: View) -> Iterator[_Stopping]:
-    stopping = _Stopping(job, view)
-    loop = asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM)
-    for number in signals:
-        loop.add_signal_handler(number, stopping.hear, number)
-    try:
-        yield stopping
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)

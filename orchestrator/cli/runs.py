@@ -19,7 +19,7 @@ def runs() -> None:
 
 
 @runs.command("list", cls=Command)
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help=f"At most so many; else {_SHOWN}.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help=f"Show at most N; else {_SHOWN}.")
 @click.pass_obj
 def list_(options: GlobalOptions, limit: int | None) -> None:
     """List the runs, the latest first."""

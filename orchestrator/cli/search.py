@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.options import Command, GlobalOptions, embedder_options
+from orchestrator.cli.completion import text_labels
+from orchestrator.cli.options import Command, GlobalOptions, embedder_options, label_option
 
 if TYPE_CHECKING:
     from graph_stores.protocol import Store
@@ -14,14 +15,17 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @click.argument("text")
 @click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many."
+    "--limit", metavar="N", type=click.IntRange(min=1), default=10, show_default=True, help="Show at most N results."
 )
-@click.option("--label", "labels", metavar="LABEL", multiple=True, help="Nodes with this label. Repeatable.")
+@label_option(text_labels)
 @click.option(
-    "--min-score", metavar="X", type=click.FloatRange(-1, 1), help="Nothing that is less alike; 1 is the same."
+    "--min-score",
+    metavar="X",
+    type=click.FloatRange(-1, 1),
+    help="Only results with at least this score; 1 is identical.",
 )
 @click.option(
-    "--hops", metavar="N", type=click.IntRange(0, 3), default=0, help="Show the neighbours, so many steps away."
+    "--hops", metavar="N", type=click.IntRange(0, 3), default=0, help="Also show what is connected, up to N steps away."
 )
 @embedder_options
 @click.pass_obj
@@ -35,15 +39,13 @@ def search(
     embedder: str | None,
     embedder_url: str | None,
 ) -> None:
-    """Find the nodes whose text is nearest to TEXT.
+    """Find texts by what they mean.
 
-    Best first, with the score, the place and a snippet. TEXT is embedded as the graph is, unless --embedder says
-    otherwise. Works while a job runs, and finds what is ready.
+    Shows the texts nearest to TEXT, best first, each with its score, place and a snippet. Works while a job runs, and
+    finds what is ready. TEXT is embedded with the graph's own model unless --embedder says otherwise.
     """
     if not text.strip():
         raise click.UsageError("there is nothing to search for: TEXT is empty")
-    import asyncio
-
     from orchestrator.cli.session import Session
     from orchestrator.cli.text import dumps
     from orchestrator.search import search as nearest
@@ -61,7 +63,7 @@ def search(
         finally:
             await model.close()
 
-    found = asyncio.run(session.ask(answer))
+    found = session.run(answer)
     if options.json:
         click.echo(dumps([each.document() for each in found]))
         return

@@ -17,6 +17,7 @@ from graph_stores import Credentials
 from graph_stores.errors import AuthenticationFailed, TransientStoreError
 from graph_stores.protocol import Store
 from orchestrator import config
+from orchestrator.cli import stopping
 from orchestrator.cli.failures import warn
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.text import printable
@@ -40,6 +41,7 @@ class Session:
 
     settings: Settings
     credentials: Credentials | None
+    as_json: bool = False
     owner: str = field(default_factory=owner_name)
     """Who this process is, in the graph and in the ledger."""
 
@@ -50,9 +52,9 @@ class Session:
         With `waits`, wait for a server that does not answer yet.
         """
         settings = read_settings(options, **flags)
-        credentials = asyncio.run(_login(settings, waits=waits))
+        credentials = stopping.run(_login(settings, waits=waits), as_json=options.json)
         _log_to_stderr(verbose=options.verbose)
-        return cls(settings=settings, credentials=credentials)
+        return cls(settings=settings, credentials=credentials, as_json=options.json)
 
     def embedder(self) -> "EmbedderChoice":
         """The one of the settings."""
@@ -142,26 +144,31 @@ class Session:
         async with self.store(share=True) as store:
             return await work(store)
 
-    def run(self, work: Callable[[Store], Awaitable[T]], *, share: bool) -> T:
+    def run(self, work: Callable[[Store], Awaitable[T]], *, share: bool = True) -> T:
         """One thing that is asked of the graph, in an event loop of its own; without `share` nobody else has it."""
 
         async def run() -> T:
             async with self.store(share=share) as store:
                 return await work(store)
 
-        return asyncio.run(run())
+        return stopping.run(run(), as_json=self.as_json)
 
 
 def read_settings(options: GlobalOptions, **flags: Any) -> Settings:  # Any: as the setting's kind is
-    settings = config.load(
+    settings = load_settings(options, **flags)
+    for message in settings.warnings:
+        warn(message)
+    return settings
+
+
+def load_settings(options: GlobalOptions, **flags: Any) -> Settings:  # Any: as the setting's kind is
+    """Without a word about what is wrong with them."""
+    return config.load(
         {"store": options.store, "project": options.project, "ledger": _ledger(options), **flags},
         file=options.config,
         environment=os.environ,
         directory=Path.cwd(),
     )
-    for message in settings.warnings:
-        warn(message)
-    return settings
 
 
 def _ledger(options: GlobalOptions) -> str | None:
@@ -170,7 +177,7 @@ def _ledger(options: GlobalOptions) -> str | None:
 
 def with_store(options: GlobalOptions, work: Callable[[Store], Awaitable[T]]) -> T:
     """One thing that is asked of the graph, or done to it, while a job may be running."""
-    return asyncio.run(Session.begin(options).ask(work))
+    return Session.begin(options).run(work)
 
 
 async def _login(settings: Settings, *, waits: bool) -> Credentials | None:

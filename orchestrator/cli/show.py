@@ -17,6 +17,7 @@ from typing import TextIO
 import graph_stores
 from cypher import catalogue
 from graph_stores.errors import GraphmillError
+from orchestrator.cli import stopping
 from orchestrator.config import SETTINGS
 
 _SEED = "Watermill"
@@ -73,7 +74,7 @@ class Show:
 def play(show: Show, *, wiki: str, docs: str, store: str) -> int:
     """The whole show; returns the exit code."""
     try:
-        asyncio.run(_play(show, wiki=wiki, docs=docs, store=store))
+        stopping.run(_play(show, wiki=wiki, docs=docs, store=store))
     except asyncio.CancelledError:
         return 128 + signal.SIGTERM
     return 0

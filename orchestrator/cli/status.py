@@ -19,9 +19,8 @@ def status(options: GlobalOptions, watch: bool) -> None:
     """
     if watch and options.json:
         raise click.UsageError("choose --watch or --json, not both: --json is one document")
-    import asyncio
-
     from orchestrator.cli.session import Session
+    from orchestrator.cli.stopping import run
 
     session = Session.begin(options)
     if watch:
@@ -31,10 +30,10 @@ def status(options: GlobalOptions, watch: bool) -> None:
     elif options.json:
         from orchestrator.cli.text import dumps
 
-        click.echo(dumps(asyncio.run(session.standing()).document()))
+        click.echo(dumps(run(session.standing(), as_json=True).document()))
     else:
         from orchestrator.cli.tables import print_standing
 
-        standing = asyncio.run(session.standing())
+        standing = run(session.standing())
         # Where the project is empty, the next command names another one.
         print_standing(standing, (replace(options, project=None) if standing.others else options).graphmill)

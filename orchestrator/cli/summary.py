@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.cli.text import duration, printable
+from orchestrator.files.roots import KIND as FILES
 from orchestrator.job import Report
 from orchestrator.states import State
+from orchestrator.wikipedia.wikis import KIND as WIKI
 
 _SHOWN_REASONS = 5
 
@@ -37,6 +39,7 @@ def sentences(
     *,
     until_stopped: bool,
     dry_run: str = "",
+    next_command: str = 'search "…"',
 ) -> list[str]:
     """By reason: `skipped` counts files whose text is not in the graph, `unread` titles that articles link to.
 
@@ -49,11 +52,11 @@ def sentences(
         *_reasons("file", "left out", left_out, "all of them: --json"),
         *_reasons("file", "without text", skipped, f"see: {graphmill} query --name skipped"),
         *_reasons("title", "linked to and not read", unread, f"see: {graphmill} query --name stubs"),
-        *_end(report, graphmill, until_stopped=until_stopped),
+        *_end(report, graphmill, until_stopped=until_stopped, next_command=next_command),
     ]
 
 
-def _end(report: Report, graphmill: str, *, until_stopped: bool) -> list[str]:
+def _end(report: Report, graphmill: str, *, until_stopped: bool, next_command: str) -> list[str]:
     standing = report.standing
     lines = [f"{_nodes(standing.in_error)} in error; see: {graphmill} errors"] if standing.in_error else []
     lines += _runs(report, graphmill)
@@ -64,7 +67,7 @@ def _end(report: Report, graphmill: str, *, until_stopped: bool) -> list[str]:
         others = ", left to others at work" if any(not each.is_gone for each in standing.workers) else ""
         lines.append(f"{_nodes(standing.remaining)} not yet at rest{others}; see: {graphmill} status")
     elif ready := standing.states.get(State.READY):
-        lines.append(f'{_nodes(ready)} ready; next: {graphmill} search "…"')
+        lines.append(f"{_nodes(ready)} ready; next: {graphmill} {next_command}")
     return lines
 
 
@@ -86,15 +89,35 @@ def _runs(report: Report, graphmill: str) -> list[str]:
 
 def _deeds(report: Report) -> str:
     tally = report.tally
-    counts = {
-        "read": tally.read,
-        "parsed": tally.parsed,
-        "embedded": tally.embedded,
-        "unchanged": tally.unchanged,
-        "deleted": tally.deleted,
-    }
-    told = [f"{count:,} {deed}" for deed, count in counts.items() if count or deed == "read"]
-    return f"{', '.join(told)} in {_seconds(report.seconds)}"
+    done = ", ".join([*_looked_at(report), *([f"{tally.deleted:,} deleted"] if tally.deleted else [])])
+    told = [*([done] if done else []), *([f"{_counted(tally.embedded, 'text')} embedded"] if tally.embedded else [])]
+    return f"{'; '.join(told) or 'nothing done'} in {_seconds(report.seconds)}"
+
+
+def _looked_at(report: Report) -> list[str]:
+    """A file counts as read and as unchanged; a title that was only compared is not counted as read."""
+    tally, what = report.tally, _what_was_read(report)
+    if what == "article" and tally.read and (tally.unchanged or tally.parsed != tally.read):
+        titles = f"{_counted(tally.read, 'title')} looked up, {_counted(tally.parsed, what)} parsed"
+        return [titles, *([f"{tally.unchanged:,} unchanged"] if tally.unchanged else [])]
+    checked = max(tally.read, tally.unchanged)
+    changed = checked - tally.unchanged
+    if not checked:
+        return [f"{_counted(tally.parsed, what)} parsed"] if tally.parsed else []
+    if not changed:
+        return [f"{_counted(checked, what)} checked, {'all ' if checked > 1 else ''}unchanged"]
+    parsed = [f"{tally.parsed:,} parsed"] if tally.parsed != changed else []
+    if not tally.unchanged:
+        return [f"{_counted(checked, what)} read", *parsed]
+    return [f"{_counted(checked, what)} checked: {changed:,} new or changed", *parsed, f"{tally.unchanged:,} unchanged"]
+
+
+def _what_was_read(report: Report) -> str:
+    known = {FILES: "file", WIKI: "article"}
+    kinds = {run.kind for run in report.runs} & set(known)
+    if not kinds:
+        kinds = {kind for kind, label in ((FILES, "File"), (WIKI, "Article")) if label in report.standing.labels}
+    return known[kinds.pop()] if len(kinds) == 1 else "source"
 
 
 def _excluded_counts(report: Report) -> dict[str, int]:
@@ -118,11 +141,15 @@ def _reasons(noun: str, what: str, counts: Mapping[str, int], all_of_them: str) 
     if more := ordered[_SHOWN_REASONS:]:
         lines.append(f"  {sum(count for _, count in more):,}  for other reasons")
     total = sum(counts.values())
-    return [f"{total:,} {noun}{'' if total == 1 else 's'} {what} ({all_of_them}):", *lines]
+    return [f"{_counted(total, noun)} {what} ({all_of_them}):", *lines]
 
 
 def _nodes(count: int) -> str:
-    return f"{count:,} node{'' if count == 1 else 's'}"
+    return _counted(count, "node")
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _seconds(seconds: float) -> str:

@@ -11,15 +11,31 @@ if TYPE_CHECKING:
     from orchestrator.checking import Problem, Repaired, Verdict
 
 
+_OF_ONE = {
+    "are roots of which": "is a root of which",
+    "are roots that are": "is a root that is",
+    "are wikis that lack": "is a wiki that lacks",
+    "are parts of": "is part of",
+    "are partitions of": "is a partition of",
+    "are ready although a part of them": "is ready although a part of it",
+    "came by a migration and are": "came by a migration and is",
+    "are ": "is ",
+    "have ": "has ",
+    "set ": "sets ",
+    "stand ": "stands ",
+    "do not hold what was made of them": "does not hold what was made of it",
+}
+
+
 @click.command(cls=Command)
-@click.option("--repair", is_flag=True, help="Mend what can be, by sending nodes back to where the work goes on.")
-@click.option("--sources/--no-sources", default=True, help="Whether files are compared with their folders; they are.")
-@click.option("--rehash", is_flag=True, help="Read every file, also where size and time of change are as they were.")
-@click.option("--wikis", is_flag=True, help="Compare articles with their wikis too, which are asked for it.")
+@click.option("--repair", is_flag=True, help="Send wrong nodes back to the stage that makes them anew.")
+@click.option("--sources/--no-sources", default=True, help="Compare files with their folders.  [default: sources]")
+@click.option("--rehash", is_flag=True, help="Read every file, also where size and time are unchanged.")
+@click.option("--wikis", is_flag=True, help="Also ask the wikis whether articles changed.")
 @ledger_options
 @click.pass_obj
 def verify(options: GlobalOptions, repair: bool, sources: bool, rehash: bool, wikis: bool) -> int:
-    """Check that the graph is as it must be.
+    """Check that graph, sources and ledger agree.
 
     Looks for states and leases that cannot be, lost parts, vectors that do not belong to their text, doubles, runs that
     claim more than they did, and files that were changed since. Changes nothing without --repair, and works while a job
@@ -85,10 +101,20 @@ def _mended(repaired: "Repaired", graphmill: str) -> list[str]:
     return done
 
 
+def agreeing(count: int, about: str) -> str:
+    """What is said of several nodes, said of one."""
+    if count != 1:
+        return about
+    for several, one in _OF_ONE.items():
+        if about.startswith(several):
+            return one + about[len(several) :]
+    return about
+
+
 def _lines(problem: "Problem") -> list[str]:
     from orchestrator.cli.text import printable
 
     shown = [f"{each.label} {each.uuid} ({each.found})" for each in problem.examples]
     more = ["…"] if problem.count > len(shown) else []
-    line = f"{problem.check}: {problem.count:,} {problem.about}: {', '.join([*shown, *more])}"
+    line = f"{problem.check}: {problem.count:,} {agreeing(problem.count, problem.about)}: {', '.join([*shown, *more])}"
     return [printable(line), f"  hint: {problem.hint}"]

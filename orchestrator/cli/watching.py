@@ -4,7 +4,6 @@ Opens the graph anew each time: one that is embedded must not be kept from the j
 """
 
 import asyncio
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from graph_stores.errors import GraphmillError
 from orchestrator.cli.session import Session
+from orchestrator.cli.stopping import Stopping, run
 from orchestrator.cli.tables import outlook, standing_view
 from orchestrator.cli.text import printable
 from orchestrator.progress import Standing
@@ -26,15 +26,17 @@ Show = Callable[[Standing | GraphmillError], None]
 
 
 def watch(session: Session, graphmill: str) -> None:
+    stopping = Stopping(as_json=False, code=0)
     if sys.stdout.isatty():
-        with _in_place(graphmill) as show:
-            asyncio.run(_watch(session, show, every=_ON_A_TERMINAL))
+        with _in_place(graphmill, stopping) as show:
+            run(_watch(session, show, stopping, every=_ON_A_TERMINAL), stopping)
     else:
-        asyncio.run(_watch(session, partial(_line, graphmill), every=_IN_A_PIPE))
+        run(_watch(session, partial(_line, graphmill), stopping, every=_IN_A_PIPE), stopping)
 
 
-async def _watch(session: Session, show: Show, *, every: float) -> None:
-    stop = _stop_on_signals()
+async def _watch(session: Session, show: Show, stopping: Stopping, *, every: float) -> None:
+    stop = asyncio.Event()
+    stopping.ask, stopping.has_told = stop.set, True
     show(await session.standing())
     while not stop.is_set():
         with suppress(TimeoutError):
@@ -50,17 +52,11 @@ async def _watch(session: Session, show: Show, *, every: float) -> None:
             show(error)
 
 
-def _stop_on_signals() -> asyncio.Event:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop
-
-
 @contextmanager
-def _in_place(graphmill: str) -> Iterator[Show]:
+def _in_place(graphmill: str, stopping: Stopping) -> Iterator[Show]:
     console = Console(highlight=False, markup=False, emoji=False)
     with Live(console=console, auto_refresh=False) as live:
+        stopping.clean_up = live.stop
 
         def show(seen: Standing | GraphmillError) -> None:
             live.update(_picture(seen, graphmill), refresh=True)

@@ -21,7 +21,7 @@ def _stages(ctx: click.Context, param: click.Parameter, value: str | None) -> fr
 
 @click.command(cls=Command)
 @click.option("--drain", is_flag=True, help="End when there is nothing left to do.")
-@click.option("--stages", metavar="S,…", callback=_stages, help="Only these of read, parse, link and embed.")
+@click.option("--stages", metavar="S,…", callback=_stages, help="Only some of read, parse, link and embed.")
 @embedder_options
 @click.option("--contact", metavar="WHO", help="Your address, told to a wiki that does not know it.")
 @processes_option("--concurrency")

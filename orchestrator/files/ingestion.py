@@ -3,11 +3,14 @@
 import asyncio
 import contextlib
 import shlex
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
+from graph_stores.model import Ref, Select
 from orchestrator.files.elsewhere import Places
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.looks import reason_since
@@ -16,13 +19,15 @@ from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots
 from orchestrator.files.scan import READ_AGAIN, Scanner, known_files, losses_of
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
-from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
+from orchestrator.moves import transition
+from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan, SourceRecord
 from orchestrator.runs.sources import ALLOWED, MassDeletion, SourceLost
 from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_files
 from orchestrator.states import State
 from orchestrator.tally import Tally
 from orchestrator.worker import Pause, Step, Worker, through_outages
+from pipelines.files.identity import file_uuid
 from pipelines.files.making import Made, Task, make
 from pipelines.files.walk import WHOLE, Excluded, LeftOut, Stretch, entries_in, stretches
 from pipelines.pool import Pool
@@ -30,6 +35,10 @@ from pipelines.pool import Pool
 # A file that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 120.0
 _LOOK_AGAIN = 0.5
+# What the reason of a file says that the extra would read, and of how many files it is looked at once.
+_EXTRA, _PAGE = "graphmill[office]", 2000
+# How many files of each kind are named when changes are told.
+_NAMED = 3
 # Into how many parts a root is divided at most, and how many files and folders are worth one: each is claimed, read and
 # recorded for itself.
 _MOST_PARTS = 16
@@ -70,6 +79,7 @@ class Ingestion:
         self._left_out: dict[tuple[str, Stretch], Sequence[LeftOut]] = {}
         self._excluded: dict[tuple[str, Stretch], Sequence[Excluded]] = {}
         self._scanners: dict[str, Scanner] = {}
+        self._telling: asyncio.Task[None] | None = None
 
     @property
     def left_out(self) -> list[LeftOut]:
@@ -81,6 +91,7 @@ class Ingestion:
         return [each for some in self._excluded.values() for each in some]
 
     async def register(self) -> None:
+        """Find out which roots are meant. One that is new gets into the graph with its first run."""
         known = await read_roots(self._store)
         roots = resolve_all(self._sources, known)
         for root in roots.values():
@@ -89,9 +100,9 @@ class Ingestion:
         for root in roots.values():
             if root.name in known and not root.secrets_checked and not root.rules.allow_secrets:
                 roots[root.name] = await self._check_secrets(root)
-        changed = [root.node(self._store.project) for root in roots.values() if root != known.get(root.name)]
+        changed = [root for root in roots.values() if root.name in known and root != known[root.name]]
         if changed:
-            await self._lifecycle.upsert(changed)
+            await self._lifecycle.upsert([root.node(self._store.project) for root in changed])
         self._roots = list(roots.values())
 
     async def _check_rules(self, root: Root) -> None:
@@ -131,7 +142,21 @@ class Ingestion:
         return self._places.lost
 
     async def plans(self) -> list[RunPlan]:
+        await self._wake_what_an_extra_reads()
         return [await asyncio.to_thread(self._plan_of, root) for root in self._roots]
+
+    async def _wake_what_an_extra_reads(self) -> None:
+        """Files that were left out while the package that reads them was not installed, and is now."""
+        if not any(_EXTRA in reason for reason, _ in (await self._store.ask("skipped")).rows) or not _has_extra():
+            return
+        after: Ref | None = None
+        while rows := await self._store.nodes(
+            Select(labels=["File"], states=[State.SKIP.value], after=after, limit=_PAGE)
+        ):
+            waiting = [row.ref for row in rows if _EXTRA in (row.error_message or "")]
+            moves = [transition(ref, expected=State.SKIP, to=State.PENDING) for ref in waiting]
+            await self._lifecycle.move_what_is_still_so(moves)
+            after = rows[-1].ref
 
     async def read(self, reading: Reading) -> None:
         """Tell the graph what is in a part of a root."""
@@ -158,16 +183,42 @@ class Ingestion:
         self._say("watching for changes; Ctrl-C ends it")
         told: dict[str, str] = {}
         async for changed in changes(self._roots, own=self._own, stop=self._stop):
-            for root in changed:
+            for root, paths in changed.items():
                 try:
-                    scanner = self._scanner(allow_deletes=self._allow_deletes)
-                    await self._scan(scanner, root, WHOLE, counted=Tally())
+                    await self._follow_changes(root, paths)
                 except SourceLost as error:
                     if told.get(root.name) != error.message:
                         self._say(f"{error.message}; {self._next_step(error)}")
                     told[root.name] = error.message
                 else:
                     told.pop(root.name, None)
+
+    async def _follow_changes(self, root: Root, paths: Sequence[str]) -> None:
+        before, done = await self._marks_of(root, paths), replace(self._tally)
+        await self._scan(self._scanner(allow_deletes=self._allow_deletes), root, WHOLE, counted=Tally())
+        after = await self._marks_of(root, paths)
+        more = self._tally.deleted - done.deleted - sum(path not in after for path in before)
+        if told := told_changes(root.name, before, after, more=max(0, more)):
+            self._say(told)
+            if self._telling is None or self._telling.done():  # else it tells of these changes, too
+                self._telling = asyncio.create_task(self._tell_when_ready(done))
+
+    async def _marks_of(self, root: Root, paths: Sequence[str]) -> dict[str, object]:
+        """What tells whether a file of these paths is another one, where the graph has it."""
+        uuids = {file_uuid(self._store.project, root.name, path): path for path in paths}
+        if not uuids:
+            return {}
+        rows = await self._store.nodes(Select(labels=["File"], uuids=list(uuids), limit=len(uuids)))
+        return {uuids[row.uuid]: row.properties.get("_contentHash") for row in rows}
+
+    async def _tell_when_ready(self, before: Tally) -> None:
+        """Say what was made of the changes, once all of it is at rest."""
+        began = time.monotonic()
+        while not self._worker.is_idle or await through_outages(self._is_anything_left, self._say):
+            await self._worker.comes_to_rest_within(_LOOK_AGAIN)
+        embedded = self._tally.embedded - before.embedded
+        texts = f"{embedded:,} text{'' if embedded == 1 else 's'} embedded, " if embedded else ""
+        self._say(f"{texts}ready in {time.monotonic() - began:.1f} s")
 
     def _next_step(self, error: SourceLost) -> str:
         if not isinstance(error, MassDeletion):
@@ -211,6 +262,9 @@ class Ingestion:
         await self._linker.keep()
 
     async def close(self) -> None:
+        if self._telling:
+            self._telling.cancel()
+            await asyncio.wait([self._telling])
         await self._linker.close()
 
     def _plan_of(self, root: Root) -> RunPlan:
@@ -233,7 +287,12 @@ class Ingestion:
                 for stretch in parts
             ],
             is_full=self._rehash,
+            record=partial(self._record_of, root),
         )
+
+    async def _record_of(self, root: Root) -> SourceRecord:
+        is_known = (await read_roots(self._store)).get(root.name) == root
+        return SourceRecord(nodes=[] if is_known else [root.node(self._store.project)])
 
     def _scanner(self, *, allow_deletes: bool) -> Scanner:
         return Scanner(self._lifecycle, self._linker, self._tally, own=self._own, allow_deletes=allow_deletes)
@@ -263,6 +322,26 @@ class Ingestion:
             if reading:
                 await reading.move_to(0)
             await asyncio.sleep(_LOOK_AGAIN)
+
+
+def _has_extra() -> bool:
+    return all(find_spec(name) for name in ("pypdf", "docx"))
+
+
+def told_changes(root: str, before: Mapping[str, object], after: Mapping[str, object], *, more: int = 0) -> str:
+    """The files that were changed, are new or gone, the first of each by name; nothing where none is."""
+    kinds = {
+        "changed": [path for path in after if path in before and after[path] != before[path]],
+        "new": [path for path in after if path not in before],
+        "gone": [path for path in before if path not in after],
+    }
+    named = {kind: sorted(paths) for kind, paths in kinds.items() if paths}
+    told = [
+        f"{kind}: {', '.join(f'{root}/{path}' for path in paths[:_NAMED])}"
+        + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
+        for kind, paths in named.items()
+    ]
+    return "; ".join([*told, *([f"{more:,} more gone" if told else f"{more:,} gone"] if more else [])])
 
 
 def _root_of(run: Run) -> str:

@@ -3,7 +3,7 @@
 import re
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import graph_stores
 
@@ -19,6 +19,15 @@ def folder_of(store_url: str, project: str, setting: Path | None) -> Path:
     from platformdirs import user_state_path
 
     return user_state_path("graphmill") / "ledger" / _server(store_url) / _name(project)
+
+
+def projects_of(store_url: str, setting: Path | None) -> list[str]:
+    """The projects that have a ledger; without those whose name is too long for a folder."""
+    try:
+        folders = [each for each in folder_of(store_url, "_", setting).parent.iterdir() if each.is_dir()]
+    except OSError:
+        return []
+    return sorted(name for each in folders if _name(name := unquote(each.name)) == each.name)
 
 
 def _server(url: str) -> str:

@@ -22,6 +22,7 @@ from orchestrator.runs.records import (
     Run,
     RunPlan,
     RunType,
+    SourceRecord,
     find_run,
     partition_edge,
     partition_node,
@@ -52,17 +53,18 @@ async def begin(lifecycle: Lifecycle, plan: RunPlan, *, owner: str, say: Callabl
     # As the graph will hold them.
     plan = replace(plan, options=json.loads(json.dumps(plan.options)))
     while True:
-        async with holding(store, _HOLD, owner=owner, waiting=lambda: None) as fence:
+        async with plan.turn(), holding(store, _HOLD, owner=owner, waiting=lambda: None) as fence:
             runs = await read_runs(store, source=plan.source)
             found = {run.uuid: await read_partitions(store, run.uuid) for run in runs if run.is_open}
             if not _are_in_hands(runs, found):
                 for run in [each for each in runs if each.is_open and each.options != plan.options]:
                     await _end(lifecycle, run, found[run.uuid], "another run of the same source took its place")
                 unfinished = next((run for run in runs if run.is_open and run.options == plan.options), None)
+                known = await plan.record() if plan.record else SourceRecord()
                 with suppress(TransitionConflict, HoldLost):  # somebody was quicker: look again
                     if unfinished is None:
-                        return await _start(store, plan, runs, fence)
-                    return await _go_on(lifecycle, unfinished, plan, found[unfinished.uuid], fence)
+                        return await _start(store, plan, known, runs, fence)
+                    return await _go_on(lifecycle, unfinished, plan, known, found[unfinished.uuid], fence)
                 continue
         if not told:
             told = True
@@ -194,7 +196,7 @@ def _are_in_hands(runs: Sequence[Run], found: Mapping[str, Sequence[Partition]])
     )
 
 
-async def _start(store: Store, plan: RunPlan, runs: Sequence[Run], fence: Fence) -> Run:
+async def _start(store: Store, plan: RunPlan, known: SourceRecord, runs: Sequence[Run], fence: Fence) -> Run:
     before = max((run.watermark_after for run in runs if run.watermark_after), default=None)
     number = len(runs) + 1
     run = Run(
@@ -210,7 +212,8 @@ async def _start(store: Store, plan: RunPlan, runs: Sequence[Run], fence: Fence)
     await store.commit(
         Batch(
             fence=fence,
-            nodes=[run.node(), *(partition_node(run, part, index) for index, part in enumerate(parts))],
+            transitions=known.transitions,
+            nodes=[*known.nodes, run.node(), *(partition_node(run, part, index) for index, part in enumerate(parts))],
             # By the store's clock, and before anything of the source is looked at.
             updates=[Update(node=run.ref, stamp=("startedAt", "readAt")), *plan.marks],
             edges=[partition_edge(run, part, index) for index, part in enumerate(parts)],
@@ -219,9 +222,11 @@ async def _start(store: Store, plan: RunPlan, runs: Sequence[Run], fence: Fence)
     return run
 
 
-async def _go_on(lifecycle: Lifecycle, run: Run, plan: RunPlan, found: Sequence[Partition], fence: Fence) -> Run:
-    known = {each.uuid for each in found}
-    parts = [*plan.parts, *(part for part in plan.first if partition_uuid(run.uuid, part.key) in known)]
+async def _go_on(
+    lifecycle: Lifecycle, run: Run, plan: RunPlan, known: SourceRecord, found: Sequence[Partition], fence: Fence
+) -> Run:
+    there = {each.uuid for each in found}
+    parts = [*plan.parts, *(part for part in plan.first if partition_uuid(run.uuid, part.key) in there)]
     planned = {partition_uuid(run.uuid, part.key) for part in parts}
     moves: list[Transition] = []
     for each in found:
@@ -234,8 +239,8 @@ async def _go_on(lifecycle: Lifecycle, run: Run, plan: RunPlan, found: Sequence[
     await lifecycle.store.commit(
         Batch(
             fence=fence,
-            transitions=moves,
-            nodes=[partition_node(run, part, index) for index, part in enumerate(parts)],
+            transitions=[*known.transitions, *moves],
+            nodes=[*known.nodes, *(partition_node(run, part, index) for index, part in enumerate(parts))],
             updates=[Update(node=each.ref, properties={"nextOffset": 0}) for each in found if not each.kind.is_settled],
             edges=[partition_edge(run, part, index) for index, part in enumerate(parts)],
         )

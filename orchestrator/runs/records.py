@@ -5,7 +5,8 @@ Owns their properties and how they are found. What they have done is never count
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -13,7 +14,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from graph_stores.errors import Misuse
-from graph_stores.model import Edge, Node, NodeRow, Ref, Update
+from graph_stores.model import Edge, Node, NodeRow, Ref, Transition, Update
 from graph_stores.protocol import Store
 from orchestrator.moves import new_node
 from orchestrator.states import AT_REST, OUTCOMES, State
@@ -53,11 +54,20 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRecord:
+    """What the graph knows of a source, as a new run leaves it."""
+
+    nodes: Sequence[Node] = ()
+    transitions: Sequence[Transition] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
     """What a command wants of one source. `options` tell one wish from another.
 
     `first` are parts that only a new run has, and `marks` what is to be known when one begins: going on with a run that
-    was not finished needs neither.
+    was not finished needs neither. `record` tells, asked in `turn`, what the graph is to hold of the source. It is
+    committed with the run: a source that is known has a run that reads it.
     """
 
     source: str
@@ -66,6 +76,8 @@ class RunPlan:
     first: Sequence[Part] = ()
     marks: Sequence[Update] = ()
     is_full: bool = False
+    record: Callable[[], Awaitable[SourceRecord]] | None = None
+    turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

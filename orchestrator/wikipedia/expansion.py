@@ -15,7 +15,7 @@ from orchestrator.holding import holding
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
 from orchestrator.paging import paged, portions
-from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan
+from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan, SourceRecord
 from orchestrator.runs.sources import ALLOWED, SourceLost
 from orchestrator.runs.steps import CannotGoOn, Reading, Stopped
 from orchestrator.settle import settle_articles
@@ -27,7 +27,7 @@ from orchestrator.wikipedia.outages import answered
 from orchestrator.wikipedia.page_sources import PageSources, dump_lost
 from orchestrator.wikipedia.parse import ParseArticles, awake, marks_of_absence, new_article
 from orchestrator.wikipedia.refresh import changed_pages
-from orchestrator.wikipedia.tidy import tidy
+from orchestrator.wikipedia.tidy import is_cut, tidy
 from orchestrator.wikipedia.titles import is_stub
 from orchestrator.wikipedia.walk import Reach, Walk
 from orchestrator.wikipedia.wikis import KIND, Crawl, PageSource, SourceKind, Wiki, crawl_of, read_wikis, several_wikis
@@ -97,16 +97,14 @@ class Expansion:
         order, pages = self._order, await self.sources.of(self._site.wiki)
         seeds = await answered(lambda: self._seeds(order, pages), self._say)
         crawl = Crawl(seeds=tuple(seeds), depth=order.depth, budget=order.budget, whole=order.whole)
-        async with self._alone():
-            before = (await read_wikis(self._store)).get(self._site.wiki)
-            wiki = await self._begin(order, before, crawl)
+        before = (await read_wikis(self._store)).get(self._site.wiki)
         parts, first = [Part(kind=order.kind, key=order.name)], []
         if order.whole and order.budget is None:
             parts = [part_of(span) for span in await pages.spans()]
             first = [Part(kind=PartitionKind.CHANGES, key="changes")] if before else []
         return [
             RunPlan(
-                source=f"{KIND}:{wiki.name}",
+                source=f"{KIND}:{self._site.wiki}",
                 options={
                     "crawl": asdict(crawl),
                     "source": order.source.kind.value,
@@ -117,7 +115,9 @@ class Expansion:
                 parts=parts,
                 first=first,
                 # Whatever became of the last run, what it had compared may have changed since.
-                marks=[Update(node=wiki.ref(self._store.project), properties={"_stale": True})] if before else [],
+                marks=[Update(node=before.ref(self._store.project), properties={"_stale": True})] if before else [],
+                record=partial(self._record_of, order, crawl),
+                turn=self._alone,
             )
         ]
 
@@ -149,7 +149,7 @@ class Expansion:
         async with self._alone():
             wiki, pages = await self._wiki_of(run)
             await self._read_through(wiki.name)
-            if crawl.whole and crawl.budget is None:
+            if crawl.whole and not await is_cut(self._store, wiki):
                 await self._look_behind_links(pages, run, _LOOKED_AT[wiki.source.kind])
             known = {crawl: self._reached[run.uuid]} if run.uuid in self._reached else {}
             tidied = await tidy(self._lifecycle, wiki, known, keep_stubs=run.options["keep_stubs"])
@@ -226,16 +226,17 @@ class Expansion:
                     self._say(f"{title}: {end.reason}{meant}")
         return list(dict.fromkeys(reading.titles.get(title, title) for title in titles)) if reading else []
 
-    async def _begin(self, order: Order, before: Wiki | None, crawl: Crawl) -> Wiki:
+    async def _record_of(self, order: Order, crawl: Crawl) -> SourceRecord:
+        """The wiki with the crawl. Asked while alone: another job may have asked for another crawl."""
+        before = (await read_wikis(self._store)).get(self._site.wiki)
         wiki = before or Wiki(name=self._site.wiki, lang=self._site.lang, source=order.source)
         wiki = replace(await self._without_mistakes(wiki), source=order.source, lang=self._site.lang).with_crawl(crawl)
         if before:
             wiki = replace(wiki, is_moved=before.is_moved or before.source.location != order.source.location)
-        await self._lifecycle.upsert([wiki.node(self._store.project)])
-        if before and before.state is State.READY:
-            node = wiki.ref(self._store.project)
-            await self._lifecycle.transition([transition(node, expected=State.READY, through=_BEGIN, to=State.PARSED)])
-        return wiki
+        node = wiki.ref(self._store.project)
+        is_at_rest = before is not None and before.state is State.READY
+        moves = [transition(node, expected=State.READY, through=_BEGIN, to=State.PARSED)] if is_at_rest else []
+        return SourceRecord(nodes=[wiki.node(self._store.project)], transitions=moves)
 
     async def _without_mistakes(self, wiki: Wiki) -> Wiki:
         """A crawl that found none of its seeds is forgotten when another one begins."""

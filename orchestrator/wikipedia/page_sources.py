@@ -99,7 +99,11 @@ class PageSources:
         try:
             return await source.open(self._say, self._nap, self._store)
         except ContactMissing as error:
-            raise CannotGoOn(error.message, hint=error.hint) from error
+            hint = (
+                "graphmill worker --drain --contact you@example.org (your address or your page); to embed what is "
+                "there and read nothing: graphmill worker --drain --stages embed"
+            )
+            raise CannotGoOn(error.message, hint=hint) from error
         except (DumpMissing, DumpUnreadable) as error:
             if await self._may_be_elsewhere():
                 raise Pause(f"{error.message} on {gethostname()}", seconds=OUTAGE_PAUSE) from error

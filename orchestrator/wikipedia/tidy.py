@@ -59,7 +59,7 @@ async def tidy(
     reaches = [known.get(crawl) or await walk.go(crawl) for crawl in crawls]
     is_whole = any(crawl.whole for crawl in wiki.crawls)
     reach = _merged(reaches)
-    reach.is_cut = any(crawl.whole and crawl.budget is not None for crawl in wiki.crawls)
+    reach.is_cut = await is_cut(store, wiki)
     found = await _look(lifecycle, wiki, reach, is_whole=is_whole, with_stubs=False)
     is_sure = (in_doubt or all(each.complete for each in reaches)) and not is_whole
     unreached = found.unreached if is_sure else []
@@ -74,6 +74,20 @@ async def tidy(
         await _in_pages(found.stubs, lifecycle.delete)
     unfinished = [crawl for crawl, each in zip(crawls, reaches, strict=True) if not each.complete]
     return Tidied(removed=len(unreached), unfinished=unfinished)
+
+
+async def is_cut(store: Store, wiki: Wiki) -> bool:
+    """Whether all of the wiki was asked for, up to a budget that was reached."""
+    budgets = [crawl.budget for crawl in wiki.crawls if crawl.whole and crawl.budget is not None]
+    if not budgets or any(crawl.whole and crawl.budget is None for crawl in wiki.crawls):
+        return False
+    articles = 0
+    async for rows in _pages_of_titles(store, wiki):
+        articles += sum(
+            not redirect and standing_of(state, reason, kind) is Standing.ARTICLE
+            for _, _, state, reason, redirect, _, _, kind in rows
+        )
+    return articles >= max(budgets)
 
 
 async def _resolve_stubs(lifecycle: Lifecycle, wiki: Wiki) -> None:

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graph_stores.errors import install_command
 from pipelines.embedding.embedder import Appetite
 from pipelines.embedding.errors import EmbedderMisuse, RequestFailed, TextRefused
 from pipelines.embedding.splitting import CharacterSplitter, TokenSplitter
@@ -24,7 +25,6 @@ _PASS = 32
 # Where a model does not say how much it reads, or counts it in a way that is not known here.
 _READS_TOKENS = 512
 _READS_CHARACTERS = 1_000
-_EXTRA = "pip install 'graphmill[sentence-transformers]'"
 
 
 class SentenceTransformerEmbedder:
@@ -90,9 +90,9 @@ def _load(name: str, executor: ThreadPoolExecutor) -> SentenceTransformerEmbedde
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise EmbedderMisuse(
-            f"sentence-transformers cannot be imported: {_first_line(error)}", hint=f"install it with: {_EXTRA}"
-        ) from error
+        is_missing = isinstance(error, ModuleNotFoundError) and error.name == "sentence_transformers"
+        what = "is not installed" if is_missing else f"cannot be imported: {_first_line(error)}"
+        raise EmbedderMisuse(f"sentence-transformers {what}", hint=install_command("sentence-transformers")) from error
     import_module(
         "transformers.utils.logging"
     ).disable_progress_bar()  # progress on a terminal is shown in one place only

@@ -105,6 +105,8 @@ class Cli:
 def cli_in(folder: Path) -> Cli:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(_SETTINGS)}
     environment |= {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "LC_ALL": "C.UTF-8"}
+    # A slow machine must not turn a good end into an exit at once; tests of that say so themselves.
+    environment["GRAPHMILL_STOP_SECONDS"] = "60"
     environment["XDG_STATE_HOME"] = str(folder / "state")
     return Cli(folder=folder, environment=environment)
 

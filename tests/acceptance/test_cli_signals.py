@@ -96,7 +96,7 @@ def test_a_job_in_a_pipe_tells_now_and_then_how_far_it_is(held: Held) -> None:
         wait_for_line(process, "read 1 · parsed 1 · linked 1 · embedded 0, 1 to go\n")
         held.release.set()
         out, _ = process.communicate()
-    assert (process.returncode, out.startswith("1 read, 1 parsed, 1 embedded in ")) == (0, True)
+    assert (process.returncode, out.startswith("1 file read; 1 text embedded in ")) == (0, True)
 
 
 def test_following_changes_ends_well_when_it_is_stopped(cli: Cli) -> None:
@@ -138,7 +138,7 @@ def test_on_a_terminal_there_is_a_bar_for_each_stage(held: Held) -> None:
     )
     assert code == 0
     assert all(f"{stage} " in told for stage in ("read", "parse", "link", "embed"))
-    assert "1 read, 1 parsed, 1 embedded in " in told
+    assert "1 file read; 1 text embedded in " in told
 
 
 def _on_a_terminal(

@@ -122,7 +122,10 @@ def test_what_cannot_be_copied_is_told_and_changes_nothing(filled: Cli) -> None:
     for text in ("CREATE NODE TABLE Tag(id INT64 PRIMARY KEY)", "UNWIND range(1, 1200) AS id CREATE (:Tag {id: id})"):
         done(cli("query", "--write", text))
     told = done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu"))
-    assert "not copied, as they have no state in project default: Tag (1,200)" in told.out.splitlines()
+    assert (
+        "not copied, nor their relationships, as they have no state in project default: Tag (1,200)"
+        in told.out.splitlines()
+    )
     assert "2 nodes had been in somebody's hands: in the copy they wait" in told.out
     assert json.loads(cli("status", "--store", "kuzu:./copy.kuzu", "--json").out)["in_flight"] == 0
 

@@ -3,11 +3,12 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from orchestrator.cli.running import STOPPING
+from orchestrator.cli.stopping import VARIABLE
 from tests.conformance.neo4j_proxy import Proxy, proxy_to
 from tests.conformance.pictures import differences
 
@@ -32,7 +33,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_nothing_is_done_again(mill: Mill,
     half_way.until_it_says(STOPPING)
     mill.embedder.allow(None)
     ended = half_way.end(130)
-    assert ended.out.startswith("40 read, ")
+    assert ended.out.startswith("40 files read")
     standing = mill.standing()
     assert (standing.in_flight, standing.stuck, standing.in_error) == (0, 0, 0)
     again = mill.ingest("--json").end().json
@@ -40,9 +41,23 @@ def test_ctrl_c_finishes_what_is_in_flight_and_nothing_is_done_again(mill: Mill,
     assert mill.embedder.embedded_again() == []
 
 
-def test_sigterm_gives_back_what_cannot_be_finished(mill: Mill, half_way: Running) -> None:
-    half_way.hears(signal.SIGTERM)
-    ended = half_way.end(143)
+@pytest.fixture
+def hasty(mill: Mill) -> Mill:
+    """Its jobs wait a second for what is in flight when they are stopped."""
+    return replace(mill, cli=replace(mill.cli, environment={**mill.cli.environment, VARIABLE: "2"}))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"])
+def test_a_stop_gives_back_what_an_endpoint_that_hangs_keeps_waiting(
+    hasty: Mill, number: signal.Signals, code: int
+) -> None:
+    mill = hasty
+    write_corpus(mill.root, pages=20, modules=20)
+    mill.embedder.allow(SOME)
+    half_way = mill.ingest()
+    assert mill.embedder.holding.wait(DEADLINE)
+    half_way.hears(number)
+    ended = half_way.end(code)
     assert STOPPING in ended.err
     standing = mill.standing()
     assert (standing.in_flight, standing.stuck, standing.in_error) == (0, 0, 0)

@@ -14,11 +14,12 @@ from orchestrator.job import Job, Plan
 from orchestrator.leases import owner_name
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.runs.course import cancel, try_again
-from orchestrator.runs.records import PARTITION, Run, counts_of, read_partitions, read_runs
+from orchestrator.runs.records import PARTITION, RUN, Run, counts_of, read_partitions, read_runs
 from orchestrator.stages import READ
 from orchestrator.states import PARSE
 from orchestrator.wikipedia.forget import forget_articles
 from orchestrator.wikipedia.order import Order
+from orchestrator.wikipedia.titles import BEYOND_BUDGET, NO_SUCH_PAGE
 from orchestrator.wikipedia.wikis import PageSource, SourceKind
 from orchestrator.wikipedia.wikis import Wiki as KnownWiki
 from tests.conformance.conftest import wipe
@@ -68,6 +69,34 @@ async def test_all_of_a_wiki_is_read_in_ranges_and_each_page_once(
     assert set(counts.read.values()) == {1} and len(counts.read) == 25
     assert sum((await counts_of(store, run.uuid)).values()) > 25, "articles and what was made of them"
     assert await problems(store) == []
+
+
+@HERE
+@pytest.mark.parametrize("budget", [26, None])
+async def test_a_budget_that_was_not_reached_is_no_reason(crawler: Crawler, store: Store, budget: int | None) -> None:
+    crawler.publish(Wiki.of({**PAGES, "Page 00": Text(paragraphs=[("Use", [Link(to="Missing")])])}))
+    await crawler.expand(whole=True, budget=budget)
+    assert (await store.ask("unread")).rows == [[NO_SUCH_PAGE, 1]]
+
+
+@HERE
+async def test_what_a_budget_has_no_room_for_is_beyond_it(crawler: Crawler, store: Store) -> None:
+    await crawler.expand(whole=True, budget=5)
+    crawler.publish(Wiki.of({**PAGES, "Page 00": Text(paragraphs=[("Use", [Link(to="Page 20")])])}))
+    await crawler.expand(whole=True, budget=5)
+    assert (await store.ask("unread")).rows == [[BEYOND_BUDGET, 1]]
+
+
+@HERE
+async def test_a_wiki_and_each_crawl_of_it_get_into_the_graph_together_with_their_run(
+    crawler: Crawler, store: Store
+) -> None:
+    for seed in ("Page 00", "Page 01"):
+        watched, told = wrapped(store)
+        await Crawler(store=watched, dump=crawler.dump).expand([seed])
+        first = next(batch for batch in told.batches if any(node.label == "Wiki" for node in batch.nodes))
+        assert [node.label for node in first.nodes] == ["Wiki", RUN, PARTITION]
+    assert len((await latest(store)).options["crawl"]["seeds"]) == 1
 
 
 @HERE_AND_ON_A_SERVER

@@ -1,9 +1,11 @@
 """Whatever lies in a folder ends as a state with a reason, and the rest goes on (row I1)."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import docx
 import pytest
 
 from graph_stores.model import Select
@@ -214,3 +216,20 @@ async def test_a_folder_that_cannot_be_looked_into_loses_nothing(
         == before.states("File")
         == {"good.md": "ready", "sub/deep/kept.md": "ready"}
     )
+
+
+async def test_what_an_extra_reads_is_read_by_the_next_run_after_it_was_installed(
+    mill: Mill, store: Store, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letter = docx.Document()
+    letter.add_paragraph("The miller writes of flour.")
+    letter.save(str(folder.at("letter.docx")))
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "docx", None)
+        without.setattr("orchestrator.files.ingestion.find_spec", lambda _: None)
+        for _ in range(2):
+            await mill.run()
+        state, reason = await reason_of(store, "letter.docx")
+        assert state == "skip" and "pip install 'graphmill[office]'" in (reason or "")
+    await mill.run()
+    assert await reason_of(store, "letter.docx") == ("ready", None)

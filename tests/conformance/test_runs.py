@@ -98,6 +98,15 @@ async def test_every_reading_is_a_run_and_each_node_says_which_one_found_it(stor
 
 
 @HERE
+async def test_a_new_root_gets_into_the_graph_together_with_its_run(store: Store, notes: Folder) -> None:
+    """A job killed in between would leave a root that no worker reads, and nothing would tell of it."""
+    watched, told = wrapped(store)
+    await Mill(store=watched, roots=[notes]).run(NONE)
+    first = next(batch for batch in told.batches if any(node.label == "Directory" for node in batch.nodes))
+    assert [node.label for node in first.nodes] == ["Directory", RUN, PARTITION]
+
+
+@HERE
 async def test_what_changes_in_the_middle_of_a_run_is_found_by_the_next(store: Store, notes: Folder) -> None:
     edited = False
 

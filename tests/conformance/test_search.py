@@ -145,6 +145,8 @@ async def test_results_say_what_they_are_and_where_they_stand(graph: Graph) -> N
         "name": f"name of {graph.own('markdown')}",
         "score": 0,
         "source": "docs/guide/setup.md:12-30",
+        "path": None,
+        "line": 12,
         "text": "the content of markdown",
         "neighbours": [],
     }

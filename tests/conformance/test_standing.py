@@ -145,6 +145,8 @@ async def test_errors_are_listed_with_the_file_and_line_they_come_from(store: St
         "retryCount": 3,
         "class": "transient",
         "source": "docs/a.md:12",
+        "path": None,
+        "line": 12,
     }
     assert [each.uuid for each in await failed.failed(store, Filter(labels=["Scope"]), limit=None)] == ["t"]
     assert [each.uuid for each in await failed.failed(store, Filter(), limit=3)] == ["a", "b", "s"]

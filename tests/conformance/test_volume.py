@@ -1,8 +1,10 @@
 """Thousands of nodes at once: verbs that work in pages and batches do all of it, and only once."""
 
 from itertools import count
+from secrets import token_hex
 
-from graph_stores.model import Select
+from graph_stores import path_of
+from graph_stores.model import Batch, Select
 from graph_stores.protocol import Store
 from orchestrator import states
 from orchestrator.lifecycle import Lifecycle, Result
@@ -29,6 +31,18 @@ async def test_a_huge_batch_is_written_whole(store: Store) -> None:
     progress = await store.progress(finished=(), window=HOUR)
     assert [(each.label, each.state, each.count) for each in progress.counts] == [("File", "pending", 20_000)]
     assert len(await links(store)) == len(chain)
+
+
+async def test_the_space_of_what_was_deleted_is_given_back_and_the_rest_stays(
+    store: Store, lifecycle: Lifecycle
+) -> None:
+    texts = [file(f"f{number:04}", mimeType=token_hex(2000)) for number in range(2000)]
+    await write(store, nodes=texts, edges=[link("f0000", "f0001")])
+    await store.commit(Batch(deletions=[each.ref for each in texts[2:]]))
+    freed = await store.give_space_back()
+    assert (freed > 1e6) == (path_of(store.url) is not None), "a server uses its space again"
+    assert (await states_of(store), len(await links(store))) == ({"f0000": "pending", "f0001": "pending"}, 1)
+    assert len(await claim(lifecycle, limit=10)) == 2, "and the work goes on"
 
 
 async def test_thousands_of_expired_leases_are_taken_back_in_one_go(store: Store, lifecycle: Lifecycle) -> None:

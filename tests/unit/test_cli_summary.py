@@ -6,10 +6,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.cli import live
-from orchestrator.cli.live import Lines
+from orchestrator.cli.init import _sentence
+from orchestrator.cli.live import Gauge, Lines
 from orchestrator.cli.summary import document, sentences
+from orchestrator.cli.verify import agreeing
+from orchestrator.files.ingestion import told_changes
 from orchestrator.job import Job, Report
 from orchestrator.progress import Pace, Standing
 from orchestrator.tally import Tally
@@ -35,12 +40,74 @@ def report(states: dict[str, int], *, stopped: bool = False, left_out: tuple[Lef
     return Report(tally=tally, seconds=75.0, standing=standing(states), stopped=stopped, left_out=left_out)
 
 
-def told(states: dict[str, int], *, until_stopped: bool = False, stopped: bool = False) -> list[str]:
-    return sentences(report(states, stopped=stopped), {}, {}, "graphmill", until_stopped=until_stopped)
+def told(
+    states: dict[str, int], *, until_stopped: bool = False, stopped: bool = False, tally: Tally | None = None
+) -> list[str]:
+    ended = report(states, stopped=stopped)
+    ended = replace(ended, tally=tally or ended.tally)
+    return sentences(ended, {}, {}, "graphmill", until_stopped=until_stopped)
 
 
-def test_what_was_done_is_told_and_what_was_not_is_left_out() -> None:
-    assert told({}) == ["1,200 read, 3 parsed, 40 embedded, 1 deleted in 1 min"]
+@pytest.mark.parametrize(
+    ("tally", "expected"),
+    [
+        (Tally(), "nothing done"),
+        (Tally(read=7, parsed=7, embedded=21), "7 files read; 21 texts embedded"),
+        (Tally(read=1, parsed=1, embedded=1), "1 file read; 1 text embedded"),
+        (Tally(read=40, parsed=31), "40 files read, 31 parsed"),
+        (Tally(read=2948, unchanged=2948), "2,948 files checked, all unchanged"),
+        (Tally(read=1, unchanged=1), "1 file checked, unchanged"),
+        (
+            Tally(read=2948, unchanged=2945, parsed=3, embedded=12, deleted=2),
+            "2,948 files checked: 3 new or changed, 2,945 unchanged, 2 deleted; 12 texts embedded",
+        ),
+        (Tally(read=9, unchanged=5, parsed=3), "9 files checked: 4 new or changed, 3 parsed, 5 unchanged"),
+        (Tally(parsed=4, embedded=9), "4 files parsed; 9 texts embedded"),
+        (Tally(embedded=9), "9 texts embedded"),
+    ],
+)
+def test_what_was_done_is_told_and_what_was_not_is_left_out(tally: Tally, expected: str) -> None:
+    assert told({}, tally=tally) == [f"{expected} in 1 min"]
+
+
+@pytest.mark.parametrize(
+    ("tally", "expected"),
+    [
+        (Tally(read=12, parsed=12, embedded=47), "12 articles read; 47 texts embedded"),
+        (Tally(read=67, parsed=57, unchanged=12), "67 titles looked up, 57 articles parsed, 12 unchanged"),
+        (Tally(unchanged=79), "79 articles checked, all unchanged"),
+    ],
+)
+def test_of_a_wiki_articles_are_told(tally: Tally, expected: str) -> None:
+    of_wiki = replace(standing({}), labels={"Article": {}})
+    found = sentences(replace(report({}), tally=tally, standing=of_wiki), {}, {}, "graphmill", until_stopped=False)
+    assert found == [f"{expected} in 1 min"]
+
+
+Readings = st.lists(st.tuples(*[st.integers(0, 1000)] * 3, st.booleans()), max_size=50)
+
+
+@given(Readings)
+def test_a_bar_never_goes_back(readings: list[tuple[int, int, int, bool]]) -> None:
+    gauge, before = Gauge(), (0, 0, 0.0)
+    for done, remaining, ahead, is_reading in readings:
+        gauge.read(done, Pace(remaining=remaining, rate=1.0, ahead=ahead), is_reading=is_reading)
+        now = (gauge.done, gauge.total, gauge.share or 0.0)
+        assert all(a <= b for a, b in zip(before, now, strict=True))
+        assert gauge.done <= gauge.total and now[2] <= 1.0
+        before = now
+
+
+def test_a_bar_is_not_full_before_the_whole_is_known_nor_when_more_is_to_come() -> None:
+    gauge = Gauge()
+    gauge.read(0, Pace(remaining=0, rate=0.0), is_reading=False)
+    assert gauge.share is None, "nothing was begun yet"
+    gauge.read(5, Pace(remaining=0, rate=1.0), is_reading=True)
+    assert gauge.share is None
+    gauge.read(5, Pace(remaining=0, rate=1.0, ahead=15), is_reading=False)
+    assert gauge.share == 0.25
+    gauge.read(20, Pace(remaining=0, rate=1.0), is_reading=False)
+    assert gauge.share == 1.0
 
 
 def test_the_end_says_what_to_do_next() -> None:
@@ -153,3 +220,42 @@ def test_what_the_default_excludes_left_out_is_one_line_that_says_how_to_see_it(
     assert line == (
         "2 files and 1 folder left out by default (see: graphmill ingest . --dry-run; read them: --no-default-excludes)"
     )
+
+
+def test_what_a_watch_saw_is_told_by_name() -> None:
+    before = {"a.md": "1", "b.md": "1", "old.md": "1", "same.md": "1"}
+    after = {"a.md": "2", "b.md": "2", "same.md": "1", **{f"n{number}.md": "1" for number in range(5)}}
+    assert told_changes("notes", before, after) == (
+        "changed: notes/a.md, notes/b.md; new: notes/n0.md, notes/n1.md, notes/n2.md and 2 more; gone: notes/old.md"
+    )
+    assert told_changes("notes", before, before) == ""
+    assert told_changes("notes", {}, {}, more=7) == "7 gone"
+    assert told_changes("notes", {"a.md": "1"}, {}, more=1200) == "gone: notes/a.md; 1,200 more gone"
+
+
+def test_the_next_command_is_one_that_works() -> None:
+    ended, wanted = report({"ready": 2}), 'search "…" --embedder-url http://127.0.0.1:1/v1'
+    lines = sentences(ended, {}, {}, "graphmill", until_stopped=False, next_command=wanted)
+    assert lines[-1] == f"2 nodes ready; next: graphmill {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("count", "about", "told"),
+    [
+        (1, "are roots of which most files are gone, or all", "is a root of which most files are gone, or all"),
+        (2, "are roots of which most files are gone, or all", "are roots of which most files are gone, or all"),
+        (1, "have a lease although nobody works on them", "has a lease although nobody works on them"),
+        (1, "are ready without a vector", "is ready without a vector"),
+    ],
+)
+def test_one_problem_is_told_of_one(count: int, about: str, told: str) -> None:
+    assert agreeing(count, about) == told
+
+
+def test_a_recovery_is_told_as_one() -> None:
+    done = {"store": "kuzu:g", "schema": 7, "did": "nothing", "backup": None, "repaired": [], "schema_before": 7}
+    recovered = _sentence({**done, "before_recovery": "g.before-recovery", "lost_commits": 1})
+    assert recovered == (
+        "recovered kuzu:g without the last commit, which could not be read\nthe files as they were: g.before-recovery"
+    )
+    assert _sentence({**done, "before_recovery": None, "lost_commits": 0}).endswith("nothing to do")

@@ -102,6 +102,7 @@ async def test_a_model_that_would_have_to_be_fetched_is_refused_offline(offline:
 
 async def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(EmbedderMisuse, match="cannot be imported") as failure:
+    with pytest.raises(EmbedderMisuse, match="sentence-transformers is not installed") as failure:
         await open_embedder(EmbedderChoice(name="sentence-transformers:some/model"))
-    assert "pip install 'graphmill[sentence-transformers]'" in failure.value.hint
+    assert failure.value.hint.startswith("pip install 'graphmill[sentence-transformers]'")
+    assert "uv tool install 'graphmill[sentence-transformers]'" in failure.value.hint
