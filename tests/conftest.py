@@ -1,5 +1,6 @@
 """Servers for the tests, and the markers that `scripts/test` selects by. A missing server is an error, never a skip."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -11,6 +12,8 @@ from typing import Protocol
 import pytest
 from neo4j_server import Neo4jServer
 
+from graph_stores import Credentials, open_store
+from graph_stores.model import VectorSpace
 from tests.report import reporter
 
 # A server that lives for minutes spends more on making itself faster than that brings.
@@ -59,14 +62,34 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jAccess]:
     """One server for the whole run: the one in GRAPHMILL_TEST_NEO4J_URI, else our own."""
     if uri := os.environ.get("GRAPHMILL_TEST_NEO4J_URI"):
-        yield GivenNeo4j(
+        given = GivenNeo4j(
             uri=uri,
             user=os.environ.get("GRAPHMILL_TEST_NEO4J_USER", "neo4j"),
             password=os.environ["GRAPHMILL_TEST_NEO4J_PASSWORD"],
         )
+        _keep_schema(given)
+        yield given
     else:
         with _fresh_server(tmp_path_factory) as server:
+            _keep_schema(server)
             yield server
+
+
+def _keep_schema(server: Neo4jAccess) -> None:
+    """A project that stays, with vectors of the length that most tests use: so no test has to change schema or indexes.
+
+    After each change of its schema a server plans every query anew, which took more time than the tests themselves.
+    """
+
+    async def make() -> None:
+        credentials = Credentials(user=server.user, password=server.password)
+        store = await open_store(server.uri, project="kept", credentials=credentials, create=True)
+        await store.migrate()
+        await store.use_vector_space(VectorSpace(provider="test", model="eight", dimension=8))
+        await store.index_vectors()
+        await store.close()
+
+    asyncio.run(make())
 
 
 @pytest.fixture

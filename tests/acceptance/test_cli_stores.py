@@ -94,7 +94,7 @@ def test_no_graph_yet(cli: Cli, command: list[str]) -> None:
 
 def test_a_database_in_use_is_asked_through_its_owner_and_kept_from_everybody_else(graph: Cli) -> None:
     (graph.folder / "notes").mkdir()
-    with graph.start("ingest", "notes", "--watch") as owner:
+    with graph.start("ingest", "notes", "--watch", "--exclude", "words of mine") as owner:
         graph.wait_for_owner(owner)
         assert graph("query", "RETURN 1 AS one", "--json").json == [{"one": 1}]
         outcome = graph.refused("init", code="store_owned")
@@ -102,7 +102,7 @@ def test_a_database_in_use_is_asked_through_its_owner_and_kept_from_everybody_el
     told = re.search(r"process (\d+) on (\S+) \((.*)\) since (\S+)", outcome.err)
     assert told, outcome.err
     assert (int(told[1]), told[2]) == (owner.pid, socket.gethostname())
-    assert told[3] == "graphmill ingest …"
+    assert told[3] == "graphmill ingest notes --watch --exclude …"
     assert graph("status").code == 0, "the lock ends with its process"
 
 
