@@ -160,7 +160,9 @@ def _check_path(path: Path, name: str, create: bool) -> None:
             return
         if not create:
             raise StoreNotFound(
-                f"there is no graph at {path}", hint=f"create it with: graphmill --store {name}:{path} init"
+                f"there is no graph at {path}",
+                hint="go to the folder that has it, or name it with --store;"
+                f" a new one: graphmill --store {name}:{path} ingest PATH",
             )
         return
     if create and not path.stat().st_size:

@@ -115,7 +115,11 @@ class SharedStore:
         await self._call("index_vectors")
 
     async def give_space_back(self) -> int:
-        return 0  # the owner is at work, and would have to stand still for it
+        """Only where this process has the file for now: another owner is at work, and would have to stand still."""
+        if self._owned is None or self._leaving:
+            return 0
+        freed: int = await self._ask_own(self._owned, "give_space_back", {})
+        return freed
 
     async def search(self, vector: Sequence[float], *, limit: int, labels: Sequence[str] = ()) -> list[Hit]:
         hits: list[Hit] = await self._call("search", vector=vector, limit=limit, labels=labels)
@@ -172,12 +176,12 @@ class SharedStore:
     async def leave_note(self, name: str, text: str) -> None:
         _refuse("leave_note")
 
-    async def close(self) -> None:
+    async def close(self, *, quickly: bool = False) -> None:
         self._closed = True
         if self._leaving:
             await self._leaving
         if self._owned:
-            await self._owned.close()
+            await self._owned.close(quickly=quickly)
         await self._ear.close()
 
     async def _call(self, call: str, *, deadline: float | None = None, **arguments: Any) -> Any:

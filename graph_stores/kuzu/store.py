@@ -114,6 +114,7 @@ class EmbeddedStore:
         )
         self._door: Door | None = None
         self._closed = False
+        self._checkpoints_on_close = True
         self._let_go = False
         self._closing: asyncio.Future[None] | None = None
 
@@ -139,8 +140,8 @@ class EmbeddedStore:
         size = self._engine.guard.log_size()
         if self._ownership.deaths and size >= _LONG_LOG:
             log.warning(
-                "the last job on %s was killed: replaying its log (%.0f MB) and moving it into the graph. "
-                "This happens once.",
+                "the last job on %s ended without closing it: replaying its log (%.0f MB) and moving it into the "
+                "graph. This happens once.",
                 self._engine.path,
                 size / 1e6,
             )
@@ -321,8 +322,12 @@ class EmbeddedStore:
     async def leave_note(self, name: str, text: str) -> None:
         await self._write(lambda: self._restoring.leave_note(name, text))
 
-    async def close(self) -> None:
-        """Finish what is queued, and let go of the graph; goes on also when nobody waits for it any more."""
+    async def close(self, *, quickly: bool = False) -> None:
+        """Finish what is queued, and let go of the graph; goes on also after a cancellation.
+
+        `quickly` leaves the log as it is: a checkpoint of a large graph takes seconds.
+        """
+        self._checkpoints_on_close = not quickly
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._finish())
         await asyncio.shield(self._closing)
@@ -361,7 +366,8 @@ class EmbeddedStore:
             # owner less than the guard's copy of a large file, or a rebuild, would cost now.
             engine, guard = self._engine, self._engine.guard
             is_cheap = guard.file_size() < self._log_limit and not engine.lists.in_file
-            if engine.is_open and guard.log_size() > (0 if is_cheap else self._log_limit // 64):
+            is_due = guard.log_size() > (0 if is_cheap else self._log_limit // 64)
+            if engine.is_open and is_due and self._checkpoints_on_close:
                 engine.checkpoint(wait=True)
         except GraphmillError as error:
             # Every commit is in the log, so nothing is lost, and the next owner tries again.

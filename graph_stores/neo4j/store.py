@@ -183,7 +183,7 @@ class Neo4jStore:
     async def leave_note(self, name: str, text: str) -> None:
         await self._restoring.leave_note(name, text)
 
-    async def close(self) -> None:
+    async def close(self, *, quickly: bool = False) -> None:
         await self._commits.close()
         await self._connection.close()
         await self._ear.close()

@@ -1,6 +1,5 @@
 """`graphmill ingest --dry-run`: what a run would do, in counts and short lists, or as one document."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ import click
 from graph_stores import check_schema, path_of
 from graph_stores.errors import StoreNotFound
 from graph_stores.protocol import Store
+from orchestrator.cli import stopping
 from orchestrator.cli.options import GlobalOptions
 from orchestrator.cli.running import is_to_be_made
 from orchestrator.cli.session import Session
@@ -46,7 +46,7 @@ def run_dry(
         finally:
             await store.close()
 
-    found = asyncio.run(ask())
+    found = stopping.run(ask(), as_json=options.json)
     if options.json:
         click.echo(dumps(document(found)))
     else:

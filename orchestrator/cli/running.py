@@ -148,7 +148,7 @@ async def _run(
         skipped = {} if plan.expansion else await _counts(store, "skipped")
         unread = await _counts(store, "unread") if plan.expansion else {}
     finally:
-        await store.close()
+        await store.close(quickly=stopping.signal is not None)
     return _Ended(report=report, embedder=plan.embedder.name, skipped=skipped, unread=unread)
 
 

@@ -50,6 +50,7 @@ class Stopping:
         self._message = message
         self._code = code
         self._heard_at = 0.0
+        self._ended = threading.Event()
 
     @property
     def exit_code(self) -> int:
@@ -64,9 +65,13 @@ class Stopping:
         elif time.monotonic() - self._heard_at > _SAME:
             self._exit(128 + number)
 
+    def end(self) -> None:
+        """The work ended in time: nothing but the printing of its result is left."""
+        self._ended.set()
+
     def _end_late(self) -> None:
-        time.sleep(seconds_to_stop())
-        self._exit(self.exit_code, self._message)
+        if not self._ended.wait(seconds_to_stop()):
+            self._exit(self.exit_code, self._message)
 
     def _exit(self, code: int, message: str = "") -> None:
         try:
@@ -94,7 +99,9 @@ def run(work: Coroutine[Any, Any, T], stopping: Stopping | None = None, *, as_js
         return await work
 
     try:
-        return asyncio.run(main())
+        result = asyncio.run(main())
+        heard.end()
+        return result
     except asyncio.CancelledError:
         if heard.signal is None:
             raise

@@ -66,7 +66,7 @@ def _end(report: Report, graphmill: str, *, until_stopped: bool, next_command: s
     elif standing.remaining:
         others = ", left to others at work" if any(not each.is_gone for each in standing.workers) else ""
         lines.append(f"{_nodes(standing.remaining)} not yet at rest{others}; see: {graphmill} status")
-    elif ready := standing.states.get(State.READY):
+    elif (ready := standing.states.get(State.READY)) and not report.lost:
         lines.append(f"{_nodes(ready)} ready; next: {graphmill} {next_command}")
     return lines
 
@@ -130,7 +130,11 @@ def _excluded(report: Report, dry_run: str) -> list[str]:
         return []
     counts = _excluded_counts(report)
     told = [f"{count:,} {what[:-1] if count == 1 else what}" for what, count in counts.items() if count]
-    return [f"{' and '.join(told)} left out by default (see: {dry_run}; read them: --no-default-excludes)"]
+    reasons = Counter(each.reason for each in report.excluded).most_common()
+    shown = ", ".join(reason for reason, _ in reasons[:_SHOWN_REASONS]) + (
+        ", …" if len(reasons) > _SHOWN_REASONS else ""
+    )
+    return [f"{' and '.join(told)} left out by default: {shown}; all of it: {dry_run}"]
 
 
 def _reasons(noun: str, what: str, counts: Mapping[str, int], all_of_them: str) -> list[str]:

@@ -141,7 +141,10 @@ def test_forget_takes_a_source_out_of_the_graph_and_leaves_its_files(notes: Cli)
     assert "notes, other" in notes.refused("forget", "nowhere", code="not_in_graph", exit_code=2).err
     gone = {"root": "notes", "files": 1, "whole": False, "freed_bytes": 0}
     assert notes("forget", "notes/bake.md", "--json").json == gone
-    assert notes("forget", "notes").out == "forgot 2 files of notes, and the root itself\n"
+    before = (notes.folder / "graph.kuzu").stat().st_size
+    told = notes("forget", "notes").out
+    assert re.fullmatch(r"forgot 2 files of notes, and the root itself; \d+ MB of disk space given back\n", told)
+    assert (notes.folder / "graph.kuzu").stat().st_size < before / 2
     assert (notes.folder / "notes/mill.md").exists()
     assert notes("status", "--json").json["labels"].keys() == {"Directory", "File", "TextSection"}
     assert notes("reclaim", "--json").json == {"reclaimed": 0}

@@ -43,8 +43,8 @@ def test_ctrl_c_finishes_what_is_in_flight_and_nothing_is_done_again(mill: Mill,
 
 @pytest.fixture
 def hasty(mill: Mill) -> Mill:
-    """Its jobs wait a second for what is in flight when they are stopped."""
-    return replace(mill, cli=replace(mill.cli, environment={**mill.cli.environment, VARIABLE: "2"}))
+    """Its jobs wait ten seconds for what is in flight when they are stopped, and ten more for the rest."""
+    return replace(mill, cli=replace(mill.cli, environment={**mill.cli.environment, VARIABLE: "20"}))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"])

@@ -188,7 +188,8 @@ async def test_a_long_replay_after_a_kill_is_explained_once(engine: str, tmp_pat
     for _ in range(2):
         await (await kuzu.open(f"{engine}:{path}", project="p")).close()
     assert heard.lines == [
-        f"the last job on {path} was killed: replaying its log (0 MB) and moving it into the graph. This happens once."
+        f"the last job on {path} ended without closing it: replaying its log (0 MB) and moving it into the graph. "
+        "This happens once."
     ]
 
 

@@ -218,7 +218,8 @@ def test_what_the_default_excludes_left_out_is_one_line_that_says_how_to_see_it(
         if "by default" in line
     ]
     assert line == (
-        "2 files and 1 folder left out by default (see: graphmill ingest . --dry-run; read them: --no-default-excludes)"
+        "2 files and 1 folder left out by default: secret (*.env), dependencies (node_modules); "
+        "all of it: graphmill ingest . --dry-run"
     )
 
 
