@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.report import REPORT, SuiteProgress
 
 # By level: the markers of the tests that it leaves out.
-LEVELS = {"": ("long", "torch", "soak"), "--all": ("soak",), "--soak": ()}
+LEVELS = {"": ("long", "torch", "soak"), "--all": ("soak", "short"), "--soak": ("short",)}
 NOTHING_COLLECTED = 5
 # More than there are cores: the tests of the server wait for it, and those of the command line for their children.
 AT_ONCE = 3

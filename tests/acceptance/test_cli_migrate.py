@@ -49,6 +49,7 @@ def served(cli: Cli, old: OldGraph) -> Cli:
     return Cli(folder=cli.folder, environment=environment)
 
 
+@pytest.mark.long
 def test_an_expansion_is_shown_moved_checked_and_finished(expansion: Cli) -> None:
     assert "graphmill migrate plan" in expansion("migrate", "detect").out
     plan = expansion("migrate", "plan", "--json", *MODEL).json
@@ -67,7 +68,12 @@ def test_an_expansion_is_shown_moved_checked_and_finished(expansion: Cli) -> Non
 
 
 @pytest.mark.parametrize(
-    "kills", [2, pytest.param(6, marks=pytest.mark.long), pytest.param(500, marks=pytest.mark.soak)]
+    "kills",
+    [
+        pytest.param(2, marks=pytest.mark.short),
+        pytest.param(6, marks=pytest.mark.long),
+        pytest.param(500, marks=pytest.mark.soak),
+    ],
 )
 def test_a_graph_on_a_server_survives_kills_at_any_moment(served: Cli, old: OldGraph, kills: int) -> None:
     old.write([_scope(number) for number in range(4000)])
@@ -153,6 +159,7 @@ def test_a_graph_that_nobody_knows_is_migrated_by_the_mapping_of_the_docs(served
     assert "line 2" in served("migrate", "plan", *mapping).err
 
 
+@pytest.mark.long
 def test_tables_that_nobody_knows_are_migrated_by_a_mapping_and_worked_on(cli: Cli) -> None:
     graph = cli.folder / "graph.kuzu"
     subprocess.run([sys.executable, old_tables.__file__, "kuzu", str(graph)], check=True)
@@ -196,6 +203,7 @@ run("MATCH (a:Article {title: 'Windmill'}), (s:Section) CREATE (a)-[:HAS_SECTION
 """
 
 
+@pytest.mark.long
 def test_what_an_expansion_had_not_read_is_read_after_its_migration(cli: Cli) -> None:
     cli.python(HALF_READ)
     with WikiServer(LocalWiki.from_dump(MILLS)) as server:

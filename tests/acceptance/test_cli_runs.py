@@ -68,6 +68,7 @@ def killed_in_the_middle(mill: Mill) -> None:
     mill.embedder.allow(None)
 
 
+@pytest.mark.long
 def test_runs_are_listed_the_latest_first_and_shown_with_their_partitions(mill: Mill) -> None:
     write_notes(mill)
     for _ in range(2):
@@ -107,6 +108,7 @@ def _what_cannot_be_done_is_misuse(mill: Mill, completed: str) -> None:
         assert f"run {completed} of files:corpus is completed" in outcome.error["message"]
 
 
+@pytest.mark.long
 @ON_BOTH
 def test_another_command_finishes_the_run_of_a_job_that_was_killed(mill_on: Mill) -> None:
     mill = mill_on
@@ -135,6 +137,7 @@ def test_the_same_command_after_a_kill_goes_on_with_the_same_run(mill: Mill) -> 
     assert [each["id"] for each in ended.json["runs"]] == [run["id"]]
 
 
+@pytest.mark.long
 def test_a_run_is_cancelled_while_its_job_is_at_work_and_the_next_reads_what_it_left(expansion: Expansion) -> None:
     mill, server = expansion.mill, expansion.server
     server.allow(FIRST)
@@ -169,6 +172,7 @@ class Locked(WikiServer):
         return web.Response(status=403, text="for members only") if self.is_locked else answer
 
 
+@pytest.mark.long
 def test_a_run_that_failed_says_why_and_is_completed_by_a_retry(mill: Mill) -> None:
     server = Locked(LocalWiki.from_dump(MILLS))
     with server:

@@ -55,6 +55,7 @@ def held_up(mill_on: Mill) -> tuple[Mill, Running]:
     return mill_on, job
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mill_on", ["kuzu"], indirect=True)
 def test_an_embedded_graph_shows_its_own_worker_and_turns_another_away(held_up: tuple[Mill, Running]) -> None:

@@ -84,6 +84,7 @@ def done(outcome: Outcome) -> Outcome:
     return outcome
 
 
+@pytest.mark.long
 def test_a_graph_moves_to_the_successor_of_its_engine_and_back(cli: Cli) -> None:
     import pickle
 
@@ -105,6 +106,7 @@ def test_a_graph_moves_to_the_successor_of_its_engine_and_back(cli: Cli) -> None
     assert picture_of(f"kuzu:{cli.folder / 'back.kuzu'}") == before
 
 
+@pytest.mark.long
 def test_what_cannot_be_copied_is_told_and_changes_nothing(filled: Cli) -> None:
     cli = filled
     cli.refused("copy", "kuzu:./graph.kuzu", "kuzu:graph.kuzu", code="same_graph", exit_code=2)
@@ -160,9 +162,8 @@ def _kills(cli: Cli, count: int) -> Iterator[float]:
         yield (number + 1) / (count + 1)
 
 
-@pytest.mark.parametrize(
-    "kills", [2, pytest.param(4, marks=pytest.mark.long), pytest.param(60, marks=pytest.mark.soak)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("kills", [4, pytest.param(60, marks=pytest.mark.soak)])
 def test_kill_9_anywhere_and_the_same_command_goes_on_to_the_same_graph(cli: Cli, kills: int) -> None:
     before = grown(cli, nodes=500)
     undisturbed = done(cli("copy", "kuzu:./graph.kuzu", "kuzu:./whole.kuzu", "--json")).json
@@ -213,6 +214,7 @@ def test_a_reader_that_cannot_close_its_graph_ends_all_the_same(cli: Cli) -> Non
     assert process.returncode == 1
 
 
+@pytest.mark.long
 def test_a_signal_ends_a_copy_well_and_the_same_command_goes_on(cli: Cli) -> None:
     before = grown(cli, nodes=200)
     process = cli.start("copy", "kuzu:./graph.kuzu", "kuzu:./copy.kuzu")

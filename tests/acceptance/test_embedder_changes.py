@@ -12,6 +12,7 @@ from .jobs import Mill
 LENGTHS = "MATCH (n:MarkdownSection:TextSection:Scope) RETURN DISTINCT size(n.embedding) AS length"
 
 
+@pytest.mark.long
 def test_another_embedder_after_an_edit_leaves_a_graph_that_works(cli: Cli) -> None:
     """Changing the vector column itself crashed Kuzu here, and every command after it."""
 
@@ -47,6 +48,7 @@ def embedded(mill: Mill) -> set[tuple[str, int | None]]:
     return {(state, length) for label in labels for state, length, _ in mill.ask(EMBEDDED.format(label=label))}
 
 
+@pytest.mark.long
 @ON_BOTH
 def test_the_same_model_with_vectors_of_another_length_makes_all_of_them_anew(mill_on: Mill) -> None:
     """A job that knows the model's name asks the endpoint only once there is a text for it."""
@@ -69,6 +71,7 @@ def test_the_same_model_with_vectors_of_another_length_makes_all_of_them_anew(mi
     assert mill.wrong() == []
 
 
+@pytest.mark.long
 @ON_BOTH
 def test_a_worker_refuses_the_same_model_with_vectors_of_another_length(mill_on: Mill) -> None:
     mill, server = mill_on, mill_on.embedder

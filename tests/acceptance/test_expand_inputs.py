@@ -34,6 +34,7 @@ def named(mill: Mill, name: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.long
 def test_a_title_that_does_not_exist_is_told_with_near_ones_and_the_rest_goes_on(expansion: Expansion) -> None:
     mill = expansion.mill
     ended = expansion.start("Watermil", "Windmill", "--depth", "0").end(1)
@@ -46,6 +47,7 @@ def test_a_title_that_does_not_exist_is_told_with_near_ones_and_the_rest_goes_on
     assert expansion.start("Watermil", "Windmill", "--depth", "0").end(1).err.count("Watermil:") == 1
 
 
+@pytest.mark.long
 def test_titles_come_from_a_file_and_from_a_category(expansion: Expansion) -> None:
     mill = expansion.mill
     titles = mill.cli.folder / "titles.txt"
@@ -63,6 +65,7 @@ def articles(mill: Mill) -> set[str]:
     return {title for title, state in mill.picture().states("Article").items() if state == "ready"}
 
 
+@pytest.mark.long
 def test_the_queries_to_watch_an_expansion_give_the_numbers_of_the_moment(expansion: Expansion) -> None:
     mill, server = expansion.mill, expansion.server
     server.allow(3)  # what the wiki says of itself, what is under the title, and its text

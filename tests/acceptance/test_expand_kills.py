@@ -62,7 +62,11 @@ def order(number: int) -> tuple[str, ...]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("mill_on", "rounds"),
-    [("kuzu", 1), pytest.param("kuzu", 3, marks=pytest.mark.long), pytest.param("neo4j", 2, marks=pytest.mark.long)],
+    [
+        pytest.param("kuzu", 1, marks=pytest.mark.short),
+        pytest.param("kuzu", 3, marks=pytest.mark.long),
+        pytest.param("neo4j", 2, marks=pytest.mark.long),
+    ],
     indirect=["mill_on"],
 )
 def test_killed_over_and_over_an_expansion_ends_as_an_undisturbed_one(

@@ -33,6 +33,7 @@ def half_way(expansion: Expansion) -> Running:
     return job
 
 
+@pytest.mark.long
 def test_sigterm_leaves_nothing_in_flight_and_nothing_is_fetched_again(expansion: Expansion, half_way: Running) -> None:
     mill, server = expansion.mill, expansion.server
     half_way.hears(signal.SIGTERM)

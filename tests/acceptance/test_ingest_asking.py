@@ -59,6 +59,7 @@ def check_answers(mill: Mill) -> dict[str, Any]:
     return dict(status["states"])
 
 
+@pytest.mark.long
 def test_every_question_is_answered_while_a_job_runs_and_after_it_was_killed(mill: Mill, half_way: Running) -> None:
     running = check_answers(mill)
     status = mill.cli("status", "--json").json
@@ -79,6 +80,7 @@ def test_only_its_own_user_may_ask_the_owner(mill: Mill, half_way: Running) -> N
         assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.long
 async def test_what_is_asked_over_and_over_while_texts_become_ready_never_goes_back(
     mill: Mill, half_way: Running, record_testsuite_property: Callable[[str, object], None]
 ) -> None:

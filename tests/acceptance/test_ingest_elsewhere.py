@@ -17,6 +17,7 @@ _STORED = "MATCH (f:File) WHERE f.projectId = $project AND f._content IS NOT NUL
 _RULES = "MATCH (d:Directory) WHERE d.projectId = $project AND d.path = '.' RETURN d.rules AS rules"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mill_on", ["kuzu", pytest.param("neo4j", marks=pytest.mark.neo4j)], indirect=True)
 def test_files_of_another_machine_are_an_error_that_names_it_and_are_parsed_once_they_are_there(mill_on: Mill) -> None:
     mill = mill_on

@@ -1,9 +1,12 @@
 """Another embedder for a graph that is there: what must be embedded again is, and two spaces are never mixed."""
 
+import pytest
+
 from .corpus import write_corpus
 from .jobs import Mill
 
 
+@pytest.mark.long
 def test_another_model_embeds_every_text_again_and_nothing_else(mill: Mill) -> None:
     write_corpus(mill.root, pages=6, modules=2)
     first = mill.ingest("--json").end().json

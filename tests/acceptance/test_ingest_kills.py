@@ -102,7 +102,11 @@ def check_that_kills_change_nothing(mill: Mill, rounds: int) -> None:
 @pytest.mark.timeout(900)  # a minute, where nothing else runs
 @pytest.mark.parametrize(
     ("mill_on", "rounds"),
-    [("kuzu", 1), pytest.param("kuzu", 5, marks=pytest.mark.long), pytest.param("neo4j", 2, marks=pytest.mark.long)],
+    [
+        pytest.param("kuzu", 1, marks=pytest.mark.short),
+        pytest.param("kuzu", 5, marks=pytest.mark.long),
+        pytest.param("neo4j", 2, marks=pytest.mark.long),
+    ],
     indirect=["mill_on"],
 )
 def test_killed_over_and_over_an_ingest_ends_as_an_undisturbed_one(mill_on: Mill, rounds: int) -> None:

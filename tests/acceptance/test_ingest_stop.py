@@ -47,6 +47,7 @@ def hasty(mill: Mill) -> Mill:
     return replace(mill, cli=replace(mill.cli, environment={**mill.cli.environment, VARIABLE: "20"}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"])
 def test_a_stop_gives_back_what_an_endpoint_that_hangs_keeps_waiting(
     hasty: Mill, number: signal.Signals, code: int

@@ -53,6 +53,7 @@ def ready_titles(mill: Mill) -> set[str]:
     return {str(title) for (title,) in rows}
 
 
+@pytest.mark.long
 def test_what_changes_is_ready_soon_a_burst_is_one_change_and_what_goes_is_gone(mill: Mill, job: Running) -> None:
     write(mill.root, "a.md", "# New\n\nother words\n")
     comes_about(job, lambda: ready_titles(mill) == {"New"}, "the edit is ready")

@@ -39,6 +39,7 @@ def next_command(hint: str) -> list[str]:
     return shlex.split(command)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_killed_ingest_of_a_folder_that_was_moved_away_is_finished_when_it_is_back(mill: Mill) -> None:
     write_files(mill.root, MANY)
@@ -72,6 +73,7 @@ def test_a_killed_ingest_of_a_folder_that_was_moved_away_is_finished_when_it_is_
     assert differences(mill.picture(), beside.picture()) == []
 
 
+@pytest.mark.long
 def test_most_of_a_folder_is_deleted_only_with_permission_which_is_asked_for_on_a_terminal(mill: Mill) -> None:
     write_files(mill.root, FEW)
     order = ["--project", mill.project, "ingest", str(mill.root), "--embedder", "none", "--workers", "1"]
@@ -115,6 +117,7 @@ def on_a_terminal(mill: Mill, arguments: list[str], *, typed: str) -> tuple[str,
     return told.decode(), os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
+@pytest.mark.long
 def test_a_wiki_that_lacks_most_of_its_pages_deletes_nothing_without_permission(mill: Mill) -> None:
     wiki = grown_wiki(30)
     with WikiServer(wiki) as server:

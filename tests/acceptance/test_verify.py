@@ -11,6 +11,7 @@ from .jobs import DEADLINE, Mill
 _WITHOUT_VECTORS = "MATCH (n:MarkdownSection) WHERE n.projectId = $project SET n.embedding = NULL"
 
 
+@pytest.mark.long
 def test_a_problem_is_told_to_people_and_scripts_until_it_is_mended_as_the_hint_says(mill: Mill) -> None:
     write_corpus(mill.root, pages=3, modules=1)
     total = mill.ingest("--json").end().json["total"]
@@ -46,6 +47,7 @@ def test_a_problem_is_told_to_people_and_scripts_until_it_is_mended_as_the_hint_
     assert mill.standing().states == {State.READY: total}
 
 
+@pytest.mark.long
 def test_hints_name_what_the_graph_knows(mill: Mill) -> None:
     """All but the new place of a folder that moved, which nobody knows."""
 
@@ -72,6 +74,7 @@ def test_hints_name_what_the_graph_knows(mill: Mill) -> None:
     assert hints() == {"gone-root": f"if my corpus moved: {moved}; to remove it: graphmill forget 'my corpus'"}
 
 
+@pytest.mark.long
 def test_what_was_changed_on_disk_is_told_and_a_job_that_runs_keeps_the_graph_from_being_mended(mill: Mill) -> None:
     write_corpus(mill.root, pages=2, modules=0)
     mill.ingest().end()

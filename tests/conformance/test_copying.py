@@ -120,6 +120,7 @@ async def random_graph(store: Store, random: Random) -> Picture:
     return await picture(store)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_a_random_graph_comes_back_from_the_other_engine_as_it_was(
     store: Store, place: Place, tmp_path: Path

@@ -86,6 +86,7 @@ def _history(node: Properties) -> set[str]:
 _OF_EXPANSION = ("expansion_depth", "expansion_state", "retry_count", "_retryCount")
 
 
+@pytest.mark.long
 def test_after_any_edits_the_graph_is_the_one_of_a_fresh_start(engine: str, place: Place, tmp_path: Path) -> None:
     async def check(crawler: Crawler, wiki: Wiki, case: Case, turns: list[tuple[list[Edit], int | None]]) -> None:
         order: dict[str, Any] = {"depth": case.depth, "budget": case.budget}

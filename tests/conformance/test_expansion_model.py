@@ -120,6 +120,7 @@ def test_any_wiki_is_expanded_as_a_plain_search_says(engine: str, place: Place, 
 GROWTH = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 20)), min_size=1, max_size=2)
 
 
+@pytest.mark.long
 def test_what_grows_in_steps_is_as_if_it_had_been_asked_for_at_once_and_nothing_is_read_twice(
     engine: str, place: Place, tmp_path: Path, counts: Counts
 ) -> None:
@@ -139,6 +140,7 @@ def test_what_grows_in_steps_is_as_if_it_had_been_asked_for_at_once_and_nothing_
     check_all(place, tmp_path / "wiki.xml", EXAMPLES[engine] // 2, check, steps=GROWTH)
 
 
+@pytest.mark.long
 def test_one_that_dies_now_and_then_ends_as_one_that_does_not(engine: str, place: Place, tmp_path: Path) -> None:
     async def check(crawler: Crawler, wiki: Wiki, case: Case, deaths: list[int]) -> None:
         order: dict[str, Any] = {"depth": case.depth, "budget": case.budget}

@@ -330,6 +330,7 @@ async def test_a_job_that_is_stopped_leaves_nothing_in_hand_and_the_next_goes_on
     await assert_equal_to_a_rebuild(mill, store)
 
 
+@pytest.mark.long
 @HERE
 async def test_a_job_lives_through_outages_of_the_store_in_every_call(
     mill: Mill, store: Store, folder: Folder, monkeypatch: pytest.MonkeyPatch

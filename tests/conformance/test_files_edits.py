@@ -100,6 +100,7 @@ async def test_a_section_that_moves_keeps_its_vector(mill: Mill, folder: Folder,
     assert quick.word_llama.given == []
 
 
+@pytest.mark.long
 @HERE
 @pytest.mark.parametrize(
     "guide",

@@ -198,6 +198,7 @@ async def test_that_a_file_is_not_where_another_machine_has_it_does_not_mean_tha
     assert (await files_of(store, "notes"))[0].retry_count == 0
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 @pytest.mark.parametrize("leaves_empty", [False, True])
 async def test_files_wait_without_a_try_while_their_root_is_missing_or_not_mounted(

@@ -73,7 +73,7 @@ def victim(request: pytest.FixtureRequest, tmp_path: Path) -> Victim:
     return Victim(engine=request.param, path=tmp_path / "graph")
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(14, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [pytest.param(4, marks=pytest.mark.short), pytest.param(14, marks=pytest.mark.long)])
 def test_killed_while_writing_keeps_every_acknowledged_batch(victim: Victim, kills: int) -> None:
     moments = random.Random(kills)
     for _ in range(kills):
@@ -97,7 +97,7 @@ def test_killed_in_every_window_of_a_checkpoint_recovers(victim: Victim) -> None
     assert victim.kills == len(CHECKPOINTING)
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [pytest.param(3, marks=pytest.mark.short), pytest.param(10, marks=pytest.mark.long)])
 def test_killed_inside_the_engines_own_checkpoint_recovers(victim: Victim, kills: int) -> None:
     moments = random.Random(kills)
     for _ in range(kills):

@@ -181,6 +181,7 @@ async def test_a_copy_opens_and_only_the_first_time_costs_more(
     assert len(tried) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("length", [1, 64])
 @pytest.mark.parametrize(("at", "whole"), [(5266, 1), (15144, 3), (37277, 9)])
 def test_a_log_that_was_damaged_after_the_close_is_refused_and_recovers_up_to_the_damage(

@@ -82,6 +82,7 @@ async def test_transactions_are_ours(engine: str, tmp_path: Path, statement: str
     await store.close()
 
 
+@pytest.mark.long
 async def test_an_answer_that_is_too_long_to_fetch_in_time_is_stopped(engine: str, tmp_path: Path) -> None:
     store = await opened(engine, tmp_path / "graph")
     with pytest.raises(QueryTimeout):

@@ -58,6 +58,7 @@ def test_a_graph_that_earlier_versions_left_in_a_crash_loop_works_again(engine: 
     assert (third.stdout, third.stderr) == ("a b c\n", "")
 
 
+@pytest.mark.long
 def test_a_log_that_crashes_its_reader_is_refused_with_the_command_that_recovers(engine: str, tmp_path: Path) -> None:
     path = tmp_path / "graph"
     assert child("write_deadly", engine, path, "die").stdout == "acknowledged\n"
@@ -117,6 +118,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.long
 def test_a_log_is_not_cut_because_another_program_has_the_database_open(engine: str, tmp_path: Path) -> None:
     """Without notes, as in a copy of the file and its log only, all of the log is beyond the last note."""
     path = tmp_path / "graph"

@@ -79,6 +79,7 @@ async def test_a_graph_with_vectors_of_fixed_length_is_brought_along(
     assert others.rows == [[1, ["it", "wasn't"]]]
 
 
+@pytest.mark.long
 @EMBEDDED
 async def test_a_checkpoint_gives_no_text_the_vector_of_another(store: EmbeddedStore) -> None:
     """Kuzu's own checkpoint does, once vectors that are in the file were changed."""
@@ -120,6 +121,7 @@ async def change_models_and_kill(engine: str, path: Path, seed: int, kills: int)
             assert there == Model.after(seed, acknowledged), (seed, acknowledged, die)
 
 
+@pytest.mark.long
 @EMBEDDED
 async def test_models_change_between_edits_and_kills(engine: str, tmp_path: Path) -> None:
     await change_models_and_kill(engine, tmp_path / "graph", seed=1, kills=5)

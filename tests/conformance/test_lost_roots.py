@@ -163,6 +163,7 @@ async def test_files_that_were_found_wait_for_their_folder_and_their_run_fails(
     await assert_equal_to_a_rebuild(mill)
 
 
+@pytest.mark.long
 @HERE
 @pytest.mark.parametrize("leaves_empty", [False, True])
 async def test_a_folder_that_vanishes_under_the_walk_deletes_nothing(
@@ -372,6 +373,7 @@ async def test_a_folder_is_walked_once_for_all_the_files_that_are_gone_from_it(
     assert (states.count("skip"), states.count("ready")) == (8, 22)
 
 
+@pytest.mark.long
 @HERE
 async def test_a_file_that_is_back_when_its_folder_is_looked_through_is_read(
     mill: Mill, store: Store, notes: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -502,6 +504,7 @@ async def test_more_than_a_third_and_more_than_ten_files_are_deleted_only_with_p
     await check_the_limit(mill, notes)
 
 
+@pytest.mark.long
 @HERE
 @pytest.mark.usefixtures("in_parts")
 async def test_files_are_counted_over_the_whole_folder_whatever_parts_it_is_read_in(mill: Mill, notes: Folder) -> None:
@@ -515,6 +518,7 @@ def test_the_limit_is_a_third_and_ten() -> None:
     assert is_mass_deletion(12, 33)
 
 
+@pytest.mark.long
 @HERE
 @pytest.mark.parametrize("parts", [False, True])
 async def test_files_that_moved_within_their_folder_are_not_gone(

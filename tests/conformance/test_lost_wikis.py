@@ -105,6 +105,7 @@ async def assert_equal_to_a_rebuild(crawler: Crawler) -> None:
     assert differences(found, await crawler.picture()) == []
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 @pytest.mark.parametrize("whole", [False, True])
 async def test_a_dump_that_lacks_most_pages_deletes_nothing_without_permission(
@@ -246,6 +247,7 @@ async def test_a_dump_that_cannot_be_read_any_more_in_the_middle_of_a_run_fails_
     await assert_equal_to_a_rebuild(crawler)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 @pytest.mark.parametrize("lost", ["first", "second"])
 async def test_of_two_wikis_the_one_whose_dump_is_there_is_finished(store: Store, tmp_path: Path, lost: str) -> None:

@@ -187,6 +187,7 @@ async def test_what_would_be_run_can_be_read(old: OldFile, tmp_path: Path) -> No
         assert part in text
 
 
+@pytest.mark.long
 @HERE
 async def test_tables_are_decided_by_the_rules_of_a_server(old: OldFile, tmp_path: Path) -> None:
     random = Random(11)

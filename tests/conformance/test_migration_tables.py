@@ -358,6 +358,7 @@ async def _survives_kills(old: OldFile, kills: int) -> None:
     assert old.path.read_bytes() == before
 
 
+@pytest.mark.long
 @HERE
 async def test_a_migration_that_is_killed_goes_on(old: OldFile) -> None:
     await _survives_kills(old, 4)
@@ -369,6 +370,7 @@ async def test_a_migration_is_killed_hundreds_of_times(old: OldFile) -> None:
     await _survives_kills(old, 500)
 
 
+@pytest.mark.long
 @HERE
 async def test_what_was_read_before_a_kill_is_not_read_again(old: OldFile) -> None:
     old.write(TYPES[0], "more")

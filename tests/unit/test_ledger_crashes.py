@@ -102,6 +102,7 @@ def calls_of_all_work(folder: Path, keep: int) -> int:
     return disk.calls
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("how", "keep"), [("before", 10), ("after", MANY), ("power", 10), ("power", MANY), ("error", 10)]
 )

@@ -50,5 +50,5 @@ def test_every_test_belongs_to_a_suite() -> None:
     assert {"neo4j", "ladybug"} <= {suite.marked for suite in suites([]) if not suite.paths}
 
 
-def test_all_leaves_out_only_the_soak() -> None:
-    assert LEVELS["--all"] == ("soak",)
+def test_all_leaves_out_the_soak_and_what_it_repeats_for_longer() -> None:
+    assert LEVELS["--all"] == ("soak", "short")
