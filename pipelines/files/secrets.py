@@ -8,6 +8,8 @@ told, only its kind and its line.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
+from itertools import takewhile
 
 from pipelines.files.model import CannotRead
 
@@ -40,24 +42,74 @@ class _Kind:
                     yield match.start()
 
     def _is_real(self, token: str) -> bool:
-        if len(set(token[-16:])) < _FEWEST_CHARACTERS or _PLACEHOLDER.search(token):
+        if _is_placeholder(token):
             return False
         return not self.mixed or (token != token.lower() and token != token.upper())
 
 
 _FEWEST_CHARACTERS = 6
 _PLACEHOLDER = re.compile(r"example|placeholder|your|dummy|xxxx|\*\*\*\*", re.IGNORECASE)
-# A header alone is in every text about keys: base64 must follow on a line of its own. In code and JSON the end of a
-# line is escaped, and the lines are in quotes.
-_PRIVATE_KEY = r"""
-    -----BEGIN\ (?:[A-Z0-9]+\ ){0,3}PRIVATE\ KEY(?:\ BLOCK)?-----
-    [ \t]* (?:\\[rn]|[\r\n]) (?:\\[rn]|[\s"',\\])*
-    (?: (?:Proc-Type|DEK-Info|Version|Comment):
-      | [A-Za-z0-9+/=]{16}
-      | (?:[A-Za-z0-9+/=\s]|\\[rn])+ -----END )
-"""
+
+
+def _is_placeholder(token: str) -> bool:
+    return len(set(token[-16:])) < _FEWEST_CHARACTERS or bool(_PLACEHOLDER.search(token))
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/=]+")
+_HEADER = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_DASHES = "-----"
+_MOST_AFTER_HEADER = 2_000
+_FEWEST_BASE64 = 40
+_SHORTEST_LINE = 16
+# The end of a line as code, JSON, a URL and HTML write it.
+_ESCAPED_BREAK = re.compile(r"\\{1,8}(?:[nrt]|u00[01][0-9a-fA-F]|x0[0-9a-fA-F])|%0[AaDd]|<[^<>]{0,200}>")
+_BETWEEN_LINES = str.maketrans({"\\": "", **dict.fromkeys("\"'`,;#*>|%-", " ")})
+_SHORT_KEY = re.compile(r"[ \t]*(?:\\[rn]|[\r\n])(?:[A-Za-z0-9+/=\s]|\\[rn])*")
+_BEFORE_BASE64 = re.compile(r"[\s\"'`,;#*>|+\\-]*(?:Proc-Type|DEK-Info|Version|Comment):")
+
+
+class _PrivateKeys:
+    """Keys in base64 after a header, in whatever syntax: of a string, a comment, a quote, a diff, a page.
+
+    A header alone is in every text about keys. Plain steps over a bounded window, which ends at the next dashes: so the
+    work grows with the text and not faster.
+    """
+
+    name = "a private key"
+
+    def starts(self, text: str) -> Iterator[int]:
+        for header in _HEADER.finditer(text):
+            begin, most = header.end(), header.end() + _MOST_AFTER_HEADER
+            end = text.find(_DASHES, begin, most)
+            window = text[begin : most if end < 0 else end]
+            is_short = text.startswith("-----END", end) and _is_short_key(window)
+            if is_short or _is_key(window):
+                yield header.start()
+
+
+def _is_short_key(window: str) -> bool:
+    """Nothing but base64 and breaks between the header and the end."""
+    if not _SHORT_KEY.fullmatch(window) or _PLACEHOLDER.search(window):
+        return False
+    return bool(_ESCAPED_BREAK.sub("", window).strip())
+
+
+def _is_key(window: str) -> bool:
+    text = _ESCAPED_BREAK.sub(" ", unescape(window))
+    if _BEFORE_BASE64.match(text):
+        return True
+    words = [word for word in text.translate(_BETWEEN_LINES).split() if any(map(str.isalnum, word))]
+    base64 = list(takewhile(_BASE64.fullmatch, words))
+    if not base64 or len(base64[0]) < _SHORTEST_LINE:
+        return False
+    key = "".join(base64)
+    # Names in code have letters of both cases too, but hardly digits.
+    mixed = any(map(str.isdigit, key)) and key != key.lower() and key != key.upper()
+    return len(key) >= _FEWEST_BASE64 and mixed and not _is_placeholder(key[:64])
+
+
 _KINDS = (
-    _Kind("a private key", ("PRIVATE KEY",), re.compile(_PRIVATE_KEY, re.VERBOSE)),
+    _PrivateKeys(),
     _Kind("an age secret key", ("AGE-SECRET-KEY-1",), re.compile(r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b")),
     _Kind("an AWS access key", ("AKIA", "ASIA"), re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")),
     _Kind(

@@ -72,12 +72,42 @@ def test_a_secret_is_found_by_its_shape_with_its_line_and_never_shown(kind: str,
         f"`{BEGIN}` is how it begins, and then come\nlines of base64",
         f"{BEGIN}\n... (the key in base64) ...\n{END}",
         f'if text.startswith("{BEGIN}\\n" + encodedPrivateKeyOfSomeone):',
+        f"{BEGIN}\nMIIE...\n{END}",
+        f"{BEGIN}\n...\n",
+        f"{BEGIN}\nMIIEowIBAAKCAQEA...\n{END}",
+        f"{BEGIN}\n{'x' * 64}\n{'x' * 64}\n",
+        f"{BEGIN} is how a key of RSA with 2048 bits begins and then come 30 lines of base64 and an end",
+        f'key = "{BEGIN}\\n" + encodedPrivateKeyOfSomeone + "\\n{END}"',
+        f'key = "{BEGIN}\\n" + encodedPrivateKeyOfSomeone + lineSeparatorOfTheSystem',
         f"my_ghp_{made_up(36)}",
         f"commit {made_up(40, HEX)}",
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
     ],
 )
 def test_a_placeholder_a_mention_and_a_likeness_are_no_secret(text: str) -> None:
+    assert find_secret(text) is None
+
+
+MEGABYTE = 1 << 20
+HEADER = "-----BEGIN PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            f"{HEADER}\n{filler * (MEGABYTE // len(filler))}!"
+            for filler in (" ", "\n", "\\n", "\\", "\\\\n", "<", "&", "-")
+        ),
+        *(f"{HEADER}{filler}" * (MEGABYTE // 32) for filler in ("", "\n", " \\n", "\\", "&", "\nabc ")),
+        f"-----BEGIN {'A ' * MEGABYTE}",
+        "secret_access_key" + " " * MEGABYTE,
+        "xoxb-" * (MEGABYTE // 5),
+    ],
+    ids=lambda text: repr(text[:40]),
+)
+def test_the_work_grows_with_the_text_and_not_faster(text: str) -> None:
+    """Where it grew with the square, each of them would take hours."""
     assert find_secret(text) is None
 
 
