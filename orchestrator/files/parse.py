@@ -24,7 +24,7 @@ from orchestrator.states import PARSE, State
 from orchestrator.tally import Tally
 from orchestrator.texts import parsed_again
 from orchestrator.worker import Failure, Outcome
-from pipelines.files.default_excludes import rule_for_file
+from pipelines.files.default_excludes import rule_for_secret
 from pipelines.files.making import CannotOpen, Made, Task
 from pipelines.files.manifest import Manifest, Piece, dump, load
 from pipelines.files.model import Part
@@ -250,8 +250,8 @@ def _root_of(node: NodeRow) -> str:
 
 def _why_secret(root: Root, path: str) -> str | None:
     """A file that an earlier version found waits to be parsed although its name is that of a secret."""
-    rule = rule_for_file(path.rpartition("/")[2], path) if root.rules.default_excludes else None
-    return str(rule) if rule and rule.is_secret else None
+    rule = rule_for_secret(root.place_of(path)) if root.rules.default_excludes else None
+    return str(rule) if rule else None
 
 
 def _remembered(node: NodeRow, name: str) -> Manifest:

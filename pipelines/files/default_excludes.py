@@ -7,6 +7,7 @@ next to nothing.
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from types import MappingProxyType
 
 _SECRET = "secret"  # noqa: S105 -- the reason
@@ -33,13 +34,14 @@ GROUPS = (
         reason=_SECRET,
         folders=(".ssh", ".gnupg", ".azure", ".password-store", ".config/gcloud"),
         files=(
-            *(".env", ".env.*", ".envrc", "*.env"),
+            *(".env", ".env.*", ".envrc", "*.env", "*.env~", "*.env.bak"),
             *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.ppk", "*.jks", "*.keystore", "*.keytab"),
             *("*.kdb", "*.kdbx", "*.agekey", "*.ovpn"),
-            *("id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"),
+            *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
             *(".netrc", "_netrc", ".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".htpasswd", ".git-credentials"),
             *(".npmrc", ".pypirc", ".dockercfg", ".dockerconfigjson", ".s3cfg", ".boto", "rclone.conf", ".vault-token"),
             *(".aws/credentials", ".docker/config.json", ".kube/config", ".config/gh/hosts.yml"),
+            *("kubeconfig", "kubeconfig.yaml", "kubeconfig.yml", "*.kubeconfig"),
             *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml"),
             *(".dvc/config.local", ".streamlit/secrets.toml", ".huggingface/token", "kaggle.json"),
             *("credentials.json", "application_default_credentials.json", "client_secret*.json"),
@@ -112,8 +114,8 @@ GROUPS = (
         files=(".DS_Store", "Thumbs.db", "desktop.ini", "*.swp", "*.swo", "~$*", ".#*"),
     ),
 )
-# They show which secrets are needed, and hold none.
-EXAMPLES = ("*.example", "*.sample", "*.template", "*.dist", "example.env", "sample.env", "template.env")
+# They show which secrets are needed, or are the public half of a key, and hold none.
+EXAMPLES = ("*.example", "*.sample", "*.template", "*.dist", "example.env", "sample.env", "template.env", "*.pub")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,8 @@ class _Names:
         names = (*self._exact, *self._paths, *(ending for _, ending, _ in self._globs))
         # What comes after the last dot of a name: it rules out nearly every name.
         self._lasts = frozenset(name.rpartition(".")[2] for name in names)
-        self._firsts = frozenset(beginning[0] for beginning, ending, _ in self._globs if not ending)
+        firsts = [beginning[0] for beginning, ending, _ in self._globs if not ending]
+        self._firsts = frozenset((*firsts, *map(str.upper, firsts)))
         self._beginnings = tuple(beginning for beginning, _, _ in self._globs if beginning)
         self._endings = tuple(ending for beginning, ending, _ in self._globs if not beginning)
 
@@ -184,6 +187,20 @@ MARKERS = frozenset(_HOLDING)
 def rule_for_file(name: str, path: str) -> DefaultExclude | None:
     rule = _FILES.rule_for(name, path)
     return None if rule and rule.is_secret and _EXAMPLES.rule_for(name, path) else rule
+
+
+def rule_for_secret(place: PurePath) -> DefaultExclude | None:
+    """Why a file with this whole path is taken for a secret: by its name, or by a folder that it is in."""
+    rule = rule_for_file(place.name, place.as_posix()) if place.name else None
+    return rule if rule and rule.is_secret else rule_for_secret_folder(place.parent)
+
+
+def rule_for_secret_folder(place: PurePath) -> DefaultExclude | None:
+    """Why all that is in a folder is taken for a secret: by its name, or by that of a folder above."""
+    for folder in (place, *place.parents):
+        if folder.name and (rule := _FOLDERS.rule_for(folder.name, folder.as_posix())) and rule.is_secret:
+            return rule
+    return None
 
 
 def rule_for_folder(name: str, path: str, beside: Container[str]) -> DefaultExclude | None:

@@ -4,15 +4,17 @@ Only a reason not to read a file at all leaves this module as an exception; no c
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from pipelines.files import kinds, reading
 from pipelines.files.kinds import Format
 from pipelines.files.model import CannotRead, Document
-from pipelines.files.secrets import find_secret, refuse_secret
+from pipelines.files.secrets import find_secret, has_sign, refuse_secret
 from pipelines.files.text import parse_text
 
 Reader = Callable[[str, str], Document]
@@ -22,6 +24,8 @@ _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-\S+\s+)*)?([A-Za-z]+)[\d.]*(?:\s|$
 _INTERPRETERS: Mapping[str, str] = MappingProxyType(
     {"python": ".py", "pypy": ".py", "node": ".js", "nodejs": ".js", "deno": ".ts", "bun": ".ts", "ruby": ".rb"}
 )
+# What a part of them is counted in.
+_OFFICE: Mapping[Format | None, str] = MappingProxyType({Format.PDF: "page", Format.DOCX: "paragraph"})
 SVG_REASON = "an image: SVG"
 _HTML = re.compile(r"\s*(?:<!--[^<>]*-->\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 
@@ -30,20 +34,46 @@ def parse(path: str, data: bytes, *, allow_secrets: bool = False) -> Document:
     """Read a file by its name and, where that tells nothing, by how it begins. Raises CannotRead and nothing else."""
     mime_type = kinds.mime_type(path)
     form = kinds.format_of(mime_type) or _format_of_bytes(data)
-    if form in (Format.PDF, Format.DOCX):
-        return _parse_office(form, path, data, allow_secrets=allow_secrets)
-    text = _text(mime_type, data, allow_secrets=allow_secrets)
-    return _or_plain(_reader(form), path, text, mime_type) if form else _parse_text(path, text, mime_type)
+    if form in _OFFICE:
+        document = _parse_office(form, path, data)
+    else:
+        text = _text(mime_type, data, allow_secrets=allow_secrets)
+        document = _or_plain(_reader(form), path, text, mime_type) if form else _parse_text(path, text, mime_type)
+    if not allow_secrets:
+        _refuse_secret_in(document, unit=_OFFICE.get(form, "line"))
+    return document
 
 
 def check_readable(path: str, data: bytes, *, allow_secrets: bool = False) -> None:
-    """Raise CannotRead exactly where `parse` would. Only PDF and Word documents have to be parsed for it."""
+    """Raise CannotRead where `parse` would. Only what is not in the file as it is read has to be parsed for it."""
     mime_type = kinds.mime_type(path)
     form = kinds.format_of(mime_type) or _format_of_bytes(data)
-    if form in (Format.PDF, Format.DOCX):
-        _parse_office(form, path, data, allow_secrets=allow_secrets)
-    else:
-        _text(mime_type, data, allow_secrets=allow_secrets)
+    if form in _OFFICE:
+        parse(path, data, allow_secrets=allow_secrets)
+        return
+    text = _text(mime_type, data, allow_secrets=allow_secrets)
+    if not allow_secrets and _may_hide_secret(form, mime_type, text):
+        parse(path, data)
+
+
+def _may_hide_secret(form: Format | None, mime_type: str, text: str) -> bool:
+    """Whether a secret can be in what a text is read as that is not in the text itself."""
+    if form in (Format.JSON, Format.JSON_LINES, Format.NOTEBOOK):
+        return has_sign(text)
+    return form is Format.HTML or (mime_type == kinds.UNKNOWN and bool(_HTML.match(text)))
+
+
+def _refuse_secret_in(document: Document, *, unit: str) -> None:
+    """Raise CannotRead for a secret in what the graph would hold. It may begin in one part and end in another."""
+    pieces = [
+        *((part.content, part.start_line) for part in document.parts),
+        *((part.name, part.start_line) for part in document.parts),
+        *((reference.shown, reference.line) for reference in document.references),
+    ]
+    if finding := find_secret("\n".join(text for text, _ in pieces)):
+        ends = list(accumulate(text.count("\n") + 1 for text, _ in pieces))
+        line = pieces[bisect_left(ends, finding.line)][1]
+        raise CannotRead(replace(finding, line=line).reason(unit))
 
 
 def _text(mime_type: str, data: bytes, *, allow_secrets: bool) -> str:
@@ -55,15 +85,10 @@ def _text(mime_type: str, data: bytes, *, allow_secrets: bool) -> str:
     return text
 
 
-def _parse_office(form: Format, path: str, data: bytes, *, allow_secrets: bool) -> Document:
+def _parse_office(form: Format | None, path: str, data: bytes) -> Document:
     from pipelines.files.office import parse_docx, parse_pdf
 
-    parser, unit = (parse_pdf, "page") if form is Format.PDF else (parse_docx, "paragraph")
-    document = parser(path, data)
-    for part in () if allow_secrets else document.parts:
-        if finding := find_secret(part.content):
-            raise CannotRead(replace(finding, line=part.start_line).reason(unit))
-    return document
+    return (parse_pdf if form is Format.PDF else parse_docx)(path, data)
 
 
 def _parse_text(path: str, text: str, mime_type: str) -> Document:

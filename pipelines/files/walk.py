@@ -15,7 +15,15 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from graph_stores.errors import Misuse
-from pipelines.files.default_excludes import MARKERS, rule_for_content, rule_for_file, rule_for_folder
+from pipelines.files.default_excludes import (
+    MARKERS,
+    DefaultExclude,
+    rule_for_content,
+    rule_for_file,
+    rule_for_folder,
+    rule_for_secret,
+    rule_for_secret_folder,
+)
 from pipelines.files.ignoring import Patterns, read_patterns, unreadable
 
 _HISTORY = frozenset({".git", ".hg", ".svn", ".bzr", ".jj"})
@@ -108,6 +116,10 @@ class _Root:
     include: GitIgnoreSpec | None
     own: str | None
     defaults: bool
+    above: str = ""
+    """Its last two folders: some names are those of a secret only in a certain folder, which may be the root."""
+    secret: DefaultExclude | None = None
+    """The root is in a folder of secrets."""
     explains: bool = False
     """Whether everything that a rule leaves out is told, and not only the default excludes."""
     stretch: Stretch = WHOLE
@@ -130,7 +142,8 @@ class _Root:
                 break
         if not self.defaults:
             return None
-        rule = rule_for_folder(name, path, names) if is_folder else rule_for_file(name, path)
+        whole = self.above + path
+        rule = self.secret or (rule_for_folder(name, whole, names) if is_folder else rule_for_file(name, whole))
         return Excluded(path=path, reason=str(rule), folder=is_folder, by_default=True) if rule else None
 
     def wants(self, path: str) -> bool:
@@ -154,7 +167,7 @@ def walk(
 ) -> Iterator[Entry]:
     """Every file of a root, sorted folder by folder. `own` is where a store is, which is no file and left out.
 
-    A root that is a file is that file, unless its name is that of a secret. One that is not there is left out as a
+    A root that is a file is that file, unless it is taken for a secret. One that is not there is left out as a
     folder: its files are not seen as gone. What the default excludes leave out is told; with `explain` also what any
     other rule does.
     """
@@ -175,11 +188,13 @@ def walk(
 
 
 def excluded_root(root: Path, rules: Rules) -> Excluded | None:
-    """A file that is a root is read whatever its name, unless that is the name of a secret."""
-    if not rules.default_excludes or not root.is_file():
+    """A root is read whatever its name, unless that is the name of a secret, or it is in a folder of secrets."""
+    if not rules.default_excludes or not root.exists():
         return None
-    rule = rule_for_file(root.name, root.as_posix())
-    return Excluded(path=root.name, reason=str(rule), by_default=True) if rule and rule.is_secret else None
+    is_folder, place = root.is_dir(), Path(os.path.realpath(root))
+    rule_for = rule_for_secret_folder if is_folder else rule_for_secret
+    rule = rule_for(root) or rule_for(place)
+    return Excluded(path=root.name, reason=str(rule), folder=is_folder, by_default=True) if rule else None
 
 
 def entries_in(root: Path, rules: Rules, *, most: int) -> int:
@@ -267,6 +282,8 @@ def _root(root: Path, rules: Rules, own: Path | None) -> _Root:
         include=GitIgnoreSpec.from_lines(rules.include) if rules.include else None,
         own=store.replace(os.sep, "/") if store else None,
         defaults=rules.default_excludes,
+        above="".join(f"{folder}/" for folder in Path(place).parts[1:][-2:]),
+        secret=rule_for_secret_folder(Path(place)),
     )
 
 

@@ -176,13 +176,17 @@ async def test_secrets_are_read_only_where_they_are_allowed_and_an_earlier_graph
     assert (await ingest(store, notes)).tally.parsed == 0
 
 
-async def test_a_file_named_as_a_secret_that_waits_to_be_parsed_is_not_read(store: Store, notes: Folder) -> None:
-    notes.write(".env", "API_KEY=a-key-without-a-shape\n")
+@pytest.mark.parametrize(("folder", "name", "rule"), [("notes", ".env", ".env"), (".kube", "config", ".kube/config")])
+async def test_a_file_named_as_a_secret_that_waits_to_be_parsed_is_not_read(
+    store: Store, tmp_path: Path, folder: str, name: str, rule: str
+) -> None:
+    notes = Folder(tmp_path / folder)
+    notes.write(name, "API_KEY=a-key-without-a-shape\n")
     await Mill(store=store, roots=[Source(path=notes.place, default_excludes=False)]).job(NONE, stages=0).run()
     await as_an_earlier_version_left_it(store)
     await Mill(store=store, roots=[]).run(NONE)
     found = await picture(store)
-    assert found.of("File")[".env"]["_errorMessage"] == "secret (.env)" and "a-key" not in texts(found)
+    assert found.of("File")[name]["_errorMessage"] == f"secret ({rule})" and "a-key" not in texts(found)
 
 
 async def test_a_dry_run_writes_nothing_and_the_run_does_what_it_told(store: Store, notes: Folder) -> None:

@@ -26,6 +26,8 @@ def found(root: Path, rules: Rules = Rules()) -> list[str]:  # noqa: B008 -- fro
         ("secret", ".env .env.local .ENV prod.env .envrc server.pem tls.key id_rsa id_ed25519 .netrc .pgpass .npmrc"),
         ("secret", ".pypirc .git-credentials .htpasswd a/.aws/credentials .docker/config.json .kube/config vault.kdbx"),
         ("secret", "service-account-prod.json client_secret_12.json terraform.tfstate prod.tfvars x.p12 x.jks"),
+        ("secret", ".env~ prod.env~ prod.env.bak .env.bak id_rsa.bak id_rsa~ ID_RSA.old id_ed25519_work id_ecdsa.1"),
+        ("secret", "kubeconfig kubeconfig.yaml prod.kubeconfig"),
         ("lock file", "package-lock.json yarn.lock pnpm-lock.yaml poetry.lock uv.lock Cargo.lock go.sum Pipfile.lock"),
         ("source map", "app.js.map style.css.map"),
         ("minified", "jquery.min.js site.min.css"),
@@ -42,6 +44,7 @@ def test_a_file_of_the_list_is_left_out_with_its_reason(reason: str, names: str)
     "path",
     [
         *(".env.example", ".env.sample", ".env.local.template", "example.env", "prod.tfvars.example", "id_rsa.pub"),
+        *("id_ed25519_work.pub", "ID_RSA.PUB", "ids.py", "identity.py", "kubeconfig.py", "environment.bak"),
         *("config", "credentials", "docker/config.json", "settings.xml", "secrets.py", "service_account.py", "env.md"),
         *(
             "key.md",
@@ -139,6 +142,41 @@ def test_a_file_that_is_a_root_is_read_unless_its_name_is_that_of_a_secret(tmp_p
     assert not follows(tmp_path / ".env", Rules(), ".env")
     assert excluded_root(Path("/"), Rules()) is None, "a root without a name"
     assert found(tmp_path / ".env", ALL) == [".env"] and excluded_root(tmp_path / ".env", ALL) is None
+
+
+@pytest.mark.parametrize(
+    ("root", "path", "rule"),
+    [
+        (".kube", "config", "secret (.kube/config)"),
+        (".docker", "config.json", "secret (.docker/config.json)"),
+        (".aws", "credentials", "secret (.aws/credentials)"),
+        (".config", "gcloud/a.db", "secret (.config/gcloud)"),
+        (".config/gh", "hosts.yml", "secret (.config/gh/hosts.yml)"),
+    ],
+)
+def test_a_secret_is_known_by_its_folder_where_that_folder_is_the_root(
+    tmp_path: Path, root: str, path: str, rule: str
+) -> None:
+    place = tmp_path / root
+    plant(place, path, "notes.md")
+    assert found(place) == ["notes.md"] and list(excluded(place).values()) == [rule]
+    assert not follows(place, Rules(), path) and follows(place, Rules(), "notes.md")
+    assert found(place, ALL) == sorted([path, "notes.md"])
+    (tmp_path / "link").symlink_to(place)
+    assert found(tmp_path / "link") == ["notes.md"]
+
+
+@pytest.mark.parametrize("root", [".ssh", ".SSH", ".gnupg", ".azure", ".password-store", ".config/gcloud", ".ssh/work"])
+def test_a_folder_of_secrets_is_not_read_as_a_root_either(tmp_path: Path, root: str) -> None:
+    place = tmp_path / root
+    plant(place, "work", "a/b")
+    assert found(place) == [] and list(excluded(place)) == ["a/", "work"]
+    for each in (place, place / "work"):
+        refused = excluded_root(each, Rules())
+        assert refused and refused.reason.startswith("secret (."), each
+        assert excluded_root(each, ALL) is None
+    assert not follows(place, Rules(), "work") and not follows(place / "work", Rules(), "work")
+    assert found(place / "work") == [] and found(place, ALL) == ["a/b", "work"]
 
 
 def test_a_change_matters_exactly_where_walking_would_look(tmp_path: Path) -> None:
