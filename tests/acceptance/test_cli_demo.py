@@ -11,6 +11,7 @@ from .conftest import Cli, Outcome
 from .jobs import DEADLINE
 
 
+@pytest.mark.long
 def test_the_demo_shows_all_of_it_and_again_finds_nothing_to_do(cli: Cli) -> None:
     told = _played(cli, "demo", "shown")
     commands = re.findall(r"^\$ graphmill (\w+)", told.out, re.MULTILINE)

@@ -58,6 +58,7 @@ def test_a_folder_becomes_a_graph_and_the_second_time_nothing_is_done(notes: Cli
     assert again.json["labels"]["MarkdownSection"] == {"ready": 3}
 
 
+@pytest.mark.long
 def test_what_the_file_of_settings_says_is_read_and_a_flag_beats_it(notes: Cli) -> None:
     write(notes.folder, {"graphmill.toml": 'roots = ["notes"]\nexclude = ["*.bin"]\nembedder = "none"\n'})
     document = notes("ingest", "--json").json
@@ -88,6 +89,7 @@ def test_a_database_of_somebody_else_is_left_as_it_is(notes: Cli) -> None:
     assert "graphmill --store kuzu:./graph.kuzu init" in notes.refused("ingest", "notes", code="schema_missing").err
 
 
+@pytest.mark.long
 def test_a_graph_that_was_killed_while_it_was_made_is_finished_and_an_older_one_left_as_it_is(notes: Cli) -> None:
     assert notes("init").code == 0
     notes("query", "--write", LOWER)
@@ -96,6 +98,7 @@ def test_a_graph_that_was_killed_while_it_was_made_is_finished_and_an_older_one_
     assert "bring it up to date with: graphmill" in notes.refused("ingest", "notes", code="schema_older").err
 
 
+@pytest.mark.long
 def test_a_text_that_fails_is_told_with_its_place_and_retried_when_asked(notes: Cli) -> None:
     with EmbeddingServer(refuses=("Sails",)) as server:
         choice = ["--embedder", "openai:tiny", "--embedder-url", server.url]
@@ -119,6 +122,7 @@ def test_a_text_that_fails_is_told_with_its_place_and_retried_when_asked(notes: 
         assert "error" not in drained.json["states"] and drained.json["eta_seconds"] == 0
 
 
+@pytest.mark.long
 def test_search_shows_the_score_the_place_and_a_snippet_in_the_space_of_the_graph(notes: Cli) -> None:
     assert notes("ingest", "notes").code == 0
     outcome = notes("search", "grain and stone", "--limit", "1", "--hops", "1")

@@ -132,6 +132,7 @@ def test_a_worker_finishes_what_was_migrated_and_search_finds_it(served: Cli, ol
     assert [each["uuid"] for each in served("search", TEXT, "--label", "CodeBlock", "--json").json] == ["block"]
 
 
+@pytest.mark.long
 def test_a_graph_that_nobody_knows_is_migrated_by_the_mapping_of_the_docs(served: Cli, old: OldGraph) -> None:
     example = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "migrate.md").read_text(), re.DOTALL | re.MULTILINE)[
         0

@@ -132,6 +132,7 @@ def test_what_cannot_be_copied_is_told_and_changes_nothing(filled: Cli) -> None:
     assert json.loads(cli("status", "--store", "kuzu:./copy.kuzu", "--json").out)["in_flight"] == 0
 
 
+@pytest.mark.long
 def test_a_copy_onto_a_server_is_searched_there(cli: Cli, neo4j_server: Neo4jAccess) -> None:
     before = grown(cli)
     login = {"NEO4J_USERNAME": neo4j_server.user, "NEO4J_PASSWORD": neo4j_server.password}

@@ -103,6 +103,7 @@ def in_states(mill: Mill) -> dict[str, int]:
     return {row["state"]: row["count"] for row in named(mill, "expansion-states")}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_another_worker_takes_part_in_an_expansion(shared_mill: Mill) -> None:
     with WikiServer(grown_wiki()) as server:

@@ -40,6 +40,7 @@ def abandoned(shared_mill: Mill) -> Mill:
     return mill
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)  # half a minute of it is the lease of the one that is stopped
 def test_of_many_workers_one_is_killed_and_one_stopped_and_nothing_is_done_twice(abandoned: Mill) -> None:
     mill, embedder = abandoned, abandoned.embedder

@@ -97,6 +97,7 @@ def check_that_kills_change_nothing(mill: Mill, parts: int) -> None:
     check_the_end(mill, parts)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_of_four_workers_one_after_another_is_killed_and_the_graph_is_as_if_none_was(shared_mill: Mill) -> None:
     check_that_kills_change_nothing(shared_mill, parts=1)

@@ -106,6 +106,7 @@ def test_killed_inside_the_engines_own_checkpoint_recovers(victim: Victim, kills
     assert victim.kills == kills
 
 
+@pytest.mark.long
 def test_killed_in_every_window_of_closing_recovers(victim: Victim) -> None:
     for moment in CHECKPOINTING:
         victim.run(close=True)  # the log of a killed writer is brought into a new file instead
@@ -114,6 +115,7 @@ def test_killed_in_every_window_of_closing_recovers(victim: Victim) -> None:
     assert victim.kills == len(CHECKPOINTING)
 
 
+@pytest.mark.long
 def test_killed_in_every_window_of_recovery_recovers(victim: Victim) -> None:
     for moment in PUTTING_BACK:
         victim.run("checkpointed")

@@ -150,6 +150,7 @@ def test_whatever_is_found_in_a_graph_is_mended_and_seen_to_be() -> None:
     assert names == set(MENDERS) == set(DAMAGE)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_after_a_repair_the_next_job_ends_in_the_graph_of_a_fresh_build(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -185,6 +186,7 @@ async def test_after_a_repair_the_next_job_ends_in_the_graph_of_a_fresh_build(
     assert await repair(store, CHECKS) == []
 
 
+@pytest.mark.long
 @HERE
 async def test_nothing_is_removed_that_cannot_be_read_again_right_now(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
