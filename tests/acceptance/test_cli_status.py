@@ -101,5 +101,5 @@ def test_status_before_init_says_so(cli: Cli) -> None:
     outcome = cli("status")
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.startswith("error: ")
-    assert re.search(r"hint: .*graphmill .*init", outcome.err)
+    assert re.search(r"hint: .*graphmill --store kuzu:\S+ ingest PATH", outcome.err)
     assert not (cli.folder / "graph.kuzu").exists()

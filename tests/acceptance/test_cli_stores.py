@@ -88,7 +88,7 @@ def test_a_folder_that_is_not_there(cli: Cli) -> None:
 @pytest.mark.parametrize("command", [["status"], ["query", "RETURN 1 AS x"]], ids=["status", "query"])
 def test_no_graph_yet(cli: Cli, command: list[str]) -> None:
     outcome = cli.refused(*command, code="store_not_found")
-    assert re.search(r"hint: .*graphmill.* init", outcome.err)
+    assert re.search(r"hint: .*graphmill --store kuzu:\S+ ingest PATH", outcome.err)
     assert list(cli.folder.iterdir()) == []
 
 

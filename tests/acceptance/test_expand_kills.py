@@ -64,8 +64,8 @@ def order(number: int) -> tuple[str, ...]:
     ("mill_on", "rounds"),
     [
         pytest.param("kuzu", 1, marks=pytest.mark.short),
-        pytest.param("kuzu", 3, marks=pytest.mark.long),
-        pytest.param("neo4j", 2, marks=pytest.mark.long),
+        pytest.param("kuzu", 2, marks=pytest.mark.long),
+        pytest.param("neo4j", 2, marks=pytest.mark.soak),
     ],
     indirect=["mill_on"],
 )

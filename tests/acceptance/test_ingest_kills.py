@@ -104,7 +104,7 @@ def check_that_kills_change_nothing(mill: Mill, rounds: int) -> None:
     ("mill_on", "rounds"),
     [
         pytest.param("kuzu", 1, marks=pytest.mark.short),
-        pytest.param("kuzu", 5, marks=pytest.mark.long),
+        pytest.param("kuzu", 3, marks=pytest.mark.long),
         pytest.param("neo4j", 2, marks=pytest.mark.long),
     ],
     indirect=["mill_on"],
