@@ -37,7 +37,7 @@ KUZU_FIRST = (
 # Of these one engine more says little that the others have not said: only `scripts/test --soak` asks it.
 ONCE_MORE = {
     "ladybug": ("test_adopted_labels", "test_kuzu_logs", "test_kuzu_people", "test_kuzu_recovery", "test_kuzu_vectors"),
-    "neo4j": ("test_copying", "test_expansion_edits", "test_files_breaks"),
+    "neo4j": ("test_adopted_labels", "test_copying", "test_expansion_edits", "test_files_breaks"),
 }
 
 

@@ -52,7 +52,7 @@ async def test_a_graph_is_opened_without_creating_once_it_has_its_schema(store: 
 async def test_a_graph_that_is_not_there_is_not_made_by_opening_it(place: Place) -> None:
     with pytest.raises(StoreNotFound) as refusal:
         await place.open()
-    assert "init" in refusal.value.hint
+    assert "ingest PATH" in refusal.value.hint
     with pytest.raises(StoreNotFound):
         await place.open()
 
