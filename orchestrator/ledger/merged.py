@@ -1,7 +1,7 @@
 """The records of many files in the order in which things happened, read as a stream.
 
-Each writer's are in the order of its commits; between writers the store's time decides. Writers that worked one after
-another are opened one after another.
+Each writer's are in the order in which it heard of its commits; between writers the store's time decides. Writers that
+worked one after another are opened one after another.
 """
 
 from collections import deque

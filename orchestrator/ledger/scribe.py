@@ -1,8 +1,9 @@
 """Writes down what a store tells: the listener between a store's commits and the ledger.
 
 Commits never wait for it. What is told is written by a thread of its own, a few moments' worth at a time, in the order
-in which it was committed. A ledger that cannot be written stops no job: the graph is the truth, and what is missing is
-found by the next reconciliation.
+in which it was told. A server's answers to two commits may arrive in the other order: readers go by the store's times.
+A ledger that cannot be written stops no job: the graph is the truth, and what is missing is found by the next
+reconciliation.
 """
 
 import logging

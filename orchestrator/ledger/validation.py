@@ -146,18 +146,25 @@ class _Chains:
         self._dropped_before = dropped_before
         self._verdict = verdict
         self._waiting: dict[str, list[Record]] = {}
+        gone = "older changes were dropped by a compaction" if dropped_before else "life began before it"
+        self._unborn = f"nodes whose {gone}"
+        self._firsts: dict[str, tuple[str, str]] = {}
+        """Of nodes that are not known to be born: the state before their first record, and its time."""
 
     def take(self, record: Record, at: int) -> None:
         node = record.node
         known = self.states.get(node)
         if known is None:
             if record.before is not None and not record.reconciled:
-                gone = "older changes were dropped by a compaction" if self._dropped_before else "life began before it"
-                self._verdict.odd[f"nodes whose {gone}"] += 1
+                self._verdict.odd[self._unborn] += 1
+                if record.at >= self._dropped_before:
+                    self._firsts[node] = (record.before, record.at)
             self._move(record)
         elif record.before == known[0] or record.reconciled or record.imported:
             self._move(record)
             self._catch_up(node)
+        elif self._is_before_the_first(record):
+            self._take_as_first(record)
         elif known[1] < self._dropped_before:
             self._verdict.odd["changes that follow from one that was dropped by a compaction"] += 1
             self._move(record)
@@ -177,6 +184,20 @@ class _Chains:
 
     def _move(self, record: Record) -> None:
         self.states[record.node] = (record.after, record.at)
+
+    def _is_before_the_first(self, record: Record) -> bool:
+        """Whether the record of the node that was met first follows from this one: a process may hear of two of its
+        commits in the other order."""
+        first = self._firsts.get(record.node)
+        return first is not None and record.after == first[0] and record.at <= first[1]
+
+    def _take_as_first(self, record: Record) -> None:
+        if record.before is not None:
+            self._firsts[record.node] = (record.before, record.at)
+            return
+        del self._firsts[record.node]
+        self._verdict.odd[self._unborn] -= 1
+        self._verdict.odd += Counter()  # drops what has come to zero
 
     def _catch_up(self, node: str) -> None:
         while waiting := self._waiting.get(node):

@@ -1,12 +1,16 @@
 """The ledger beside a real graph: it says what the graph says, and what it could not hear it learns from the graph."""
 
+import asyncio
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from graph_stores.model import Select
+from graph_stores.neo4j.commits import Attempt
+from graph_stores.neo4j.connection import Connection
 from graph_stores.protocol import Store
 from orchestrator.leases import owner_name
 from orchestrator.ledger.checks import LedgerDifferences
@@ -22,6 +26,8 @@ from orchestrator.states import ErrorClass
 from orchestrator.verifying import Wanted, examine
 from tests.conformance.examples import bring, claim, claim_one, files, ref, write
 from tests.conformance.place import HERE
+
+T = TypeVar("T")
 
 # A process of this machine that is not there any more.
 GONE = owner_name().rsplit(":", 2)[0].rsplit(":", 1)[0] + ":4194303:1:abcdef"
@@ -261,3 +267,31 @@ async def test_a_graph_that_is_older_than_its_ledger_is_right_all_the_same(
     later.close()
     assert await missing(store, folder) == []
     assert validate(folder).problems == {}
+
+
+@pytest.mark.parametrize("engine", ["neo4j"], indirect=True)
+async def test_a_node_claimed_before_the_answer_to_its_creation_came_has_a_whole_chain(
+    store: Store, lifecycle: Lifecycle, scribe: Scribe, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its creation was written down after the claim, and `ledger validate` found that it came from nothing twice."""
+    committed, answered = asyncio.Event(), asyncio.Event()
+    write_at_once = Connection.write
+
+    async def write_late(connection: Connection, work: Callable[..., Awaitable[T]], **options: float) -> T:
+        answer = await write_at_once(connection, work, **options)
+        if isinstance(work, Attempt) and work.batch.nodes:
+            committed.set()
+            await answered.wait()
+        return answer
+
+    monkeypatch.setattr(Connection, "write", write_late)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(write(store, nodes=files(1)))
+        await committed.wait()
+        [row] = await claim(lifecycle)
+        answered.set()
+    await lifecycle.complete([Result(node=row)])
+    scribe.close()
+    verdict = validate(folder)
+    assert (verdict.document()["problems"], verdict.odd) == ([], {})
+    assert [each.after for each in life(folder, row.uuid)] == ["pending", "parsing", "parsed"]

@@ -215,6 +215,24 @@ def test_moves_of_two_writers_within_a_moment_are_a_chain(ledger: Commands) -> N
     assert ledger.json("validate")["problems"] == []
 
 
+def test_a_commit_told_after_the_one_that_follows_from_it_is_no_hole(ledger: Commands) -> None:
+    """A server's answers to two commits of one process may come in the other order."""
+    claimed, parsed = ("pending", "parsing"), ("parsing", "parsed")
+    ledger.write(move("a", *claimed, 1), move("a", *parsed, 2), move("a", None, "pending", 0))
+    ledger.write(move("b", "parsed", "linking", 3), move("b", *parsed, 2), move("b", *claimed, 1))
+    found = ledger.json("validate")
+    assert (found["problems"], found["odd"]) == ([], {"nodes whose life began before it": 1})
+
+
+def test_a_node_that_is_created_twice_is_found(ledger: Commands) -> None:
+    for node, before in (("a", None), ("b", "parsed")):
+        ledger.write(
+            move(node, before, "pending", 0), move(node, "pending", "parsing", 1), move(node, None, "pending", 2)
+        )
+    [problem] = ledger.json("validate")["problems"]
+    assert (problem["check"], problem["count"]) == ("chain", 2)
+
+
 def test_compact_needs_to_know_how_much_to_keep(ledger: Commands) -> None:
     ledger.write(*a_life())
     assert "--older-than AGE or --keep N" in ledger("compact") and ledger.code == 2
