@@ -21,12 +21,18 @@ from tests.conformance.wrapped import wrapped
 # A worker comes and goes; a run is begun, its one part read, the run moved on, and consolidated.
 COMMITS_OF_A_RUN = 6
 CLAIMS_OF_A_RUN = 2
-STATEMENTS_OF_A_RUN = 90
-STATEMENTS_OF_ONE_FILE = 180
+DIFFERENT_STATEMENTS_OF_A_RUN = 50
+DIFFERENT_STATEMENTS_OF_ONE_FILE = 110
+WRITES_OF_ONE_FILE = 25
+# Of one statement, in a run that is slower than another. A folder of 120 files has 30 folders.
+MORE_LOOKS = 20
 
 
 class Counted:
-    """Every statement that reaches the engine while it listens."""
+    """Every statement that reaches the engine while it listens.
+
+    A run on a busy machine looks more often whether it is at its end, so that the sum of all statements says little.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.texts: list[str] = []
@@ -39,8 +45,16 @@ class Counted:
         monkeypatch.setattr(Session, "run", run)
 
     @property
+    def different(self) -> int:
+        return len(set(self.texts))
+
+    @property
     def commits(self) -> int:
         return sum(text == "COMMIT" for text in self.texts)
+
+    @property
+    def writes(self) -> int:
+        return sum(text.startswith("LOAD FROM") and ":Worker" not in text for text in self.texts)
 
 
 @pytest.fixture
@@ -98,14 +112,16 @@ async def test_a_run_without_changes_asks_as_much_of_a_large_root_as_of_a_small_
     await mill.run()
     counted = Counted(monkeypatch)
     await mill.run()
-    few = len(counted.texts)
-    assert few <= STATEMENTS_OF_A_RUN and counted.commits == COMMITS_OF_A_RUN + CLAIMS_OF_A_RUN
+    assert counted.different <= DIFFERENT_STATEMENTS_OF_A_RUN
+    assert counted.commits == COMMITS_OF_A_RUN + CLAIMS_OF_A_RUN
+    small = Counter(counted.texts)
     for number in range(40, 160):
         notes.write(f"part-{number % 40}/{number}.md", f"# Note {number}\n")
     await mill.run()
     counted.texts.clear()
     await mill.run()
-    assert len(counted.texts) <= few + 10, "a nap more or less, but nothing for each file or folder"
+    more = Counter(counted.texts) - small
+    assert [text for text, times in more.items() if times > MORE_LOOKS] == [], "nothing for each file or folder"
 
 
 @HERE
@@ -118,7 +134,8 @@ async def test_one_changed_file_costs_a_fixed_number_of_statements_and_one_load_
     notes.edit("part-3/3.md", "of it", "of that")
     report = await mill.run()
     assert (report.tally.parsed, report.tally.linked, report.tally.embedded) == (1, 1, 1)
-    assert loaded == {"wordllama": 2} and len(counted.texts) <= STATEMENTS_OF_ONE_FILE
+    assert loaded == {"wordllama": 2}
+    assert counted.different <= DIFFERENT_STATEMENTS_OF_ONE_FILE and counted.writes <= WRITES_OF_ONE_FILE
 
 
 @HERE
