@@ -1,7 +1,7 @@
 import sys
 
-from orchestrator.cli import main
+from orchestrator.cli.process import command
 
 # What people read in messages and in the lock file of a database is the command, however it was started.
 sys.argv[0] = "graphmill"
-main()
+command()

@@ -55,7 +55,7 @@ async def _copied(session: Session, origin: Origin, target: str, stopping: Stopp
         store = await _target(session, target)
         try:
             await make_schema(store)
-            with _view() as view:
+            with _view(stopping) as view:
                 copy = Copy(source=source, target=store, merge=merge, say=view.say)
                 showing = asyncio.create_task(view.follow(copy.begun))
                 try:
@@ -128,7 +128,7 @@ class _Bar(_Lines):
 
 
 @contextmanager
-def _view() -> Iterator[_Lines]:
+def _view(stopping: Stopping) -> Iterator[_Lines]:
     if not sys.stderr.isatty():
         yield _Lines()
         return
@@ -138,6 +138,7 @@ def _view() -> Iterator[_Lines]:
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
     with Progress(*columns, console=console, transient=True) as bars:
+        stopping.clean_up = bars.stop
         yield _Bar(bars)
 
 

@@ -1,7 +1,6 @@
 """`graphmill migrate`: brings a graph with flags, or with other words for its states, into graphmill's, and back."""
 
 import json
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.options import Command, GlobalOptions, global_options
+from orchestrator.cli.process import can_ask
 
 if TYPE_CHECKING:
     from orchestrator.cli.migration_tables import NextSteps
@@ -112,7 +112,7 @@ def rollback(options: GlobalOptions, /, accept_losses: bool, **wishes: Any) -> N
 def finalize(options: GlobalOptions, /, yes: bool, **wishes: Any) -> None:
     """Remove the old marks, and what a rollback would need."""
     if not yes:
-        if options.json or not sys.stdin.isatty():
+        if options.json or not can_ask():
             raise click.UsageError("after finalize there is no rollback: give --yes to say that you mean it")
         click.confirm("remove the old marks for good? There is no rollback after that.", abort=True, err=True)
     _tell(options, wishes, "finalize", _run(options, wishes, lambda migration: migration.finalize()))

@@ -6,6 +6,7 @@ Owns what a signal and an exit code mean. Does none of the work.
 import asyncio
 import shlex
 import sys
+import termios
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +20,9 @@ from graph_stores.protocol import SchemaStatus, Store
 from orchestrator.cli.failures import warn
 from orchestrator.cli.live import View, following, open_view
 from orchestrator.cli.options import GlobalOptions
+from orchestrator.cli.process import can_ask, seconds_to_stop
 from orchestrator.cli.session import Session
-from orchestrator.cli.stopping import Stopping, cancel, seconds_to_stop
+from orchestrator.cli.stopping import Stopping, cancel
 from orchestrator.cli.stopping import run as run_async
 from orchestrator.cli.summary import document, sentences
 from orchestrator.cli.text import dumps, printable
@@ -77,7 +79,7 @@ def run(
             ended.unread,
             options.graphmill,
             until_stopped=until_stopped,
-            dry_run=options.again("--dry-run"),
+            dry_run=options.again("--dry-run").replace(" --watch", ""),
             next_command=_next_command(session, ended.embedder),
         )
         click.echo("\n".join(lines))
@@ -99,9 +101,11 @@ def _next_command(session: Session, embedder: str) -> str:
 
 def _may_delete(lost: SourceLost | None, options: GlobalOptions) -> bool:
     """Ask on a terminal. Without one the answer is no."""
-    if not isinstance(lost, MassDeletion) or options.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not isinstance(lost, MassDeletion) or options.json or not can_ask():
         return False
     click.echo(printable(lost.message), err=True)
+    # What was typed while the job ran is no answer to a question that was not asked yet.
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
     return click.confirm("delete them from the graph?", default=False, err=True)
 
 

@@ -20,6 +20,7 @@ from orchestrator import config
 from orchestrator.cli import stopping
 from orchestrator.cli.failures import warn
 from orchestrator.cli.options import GlobalOptions
+from orchestrator.cli.process import can_ask
 from orchestrator.cli.text import printable
 from orchestrator.config import PasswordMissing, Settings
 from orchestrator.leases import owner_name
@@ -215,7 +216,7 @@ def _tell(text: str) -> None:
 
 
 def _asked(settings: Settings) -> str:
-    if not sys.stdin.isatty():
+    if not can_ask():
         raise PasswordMissing(
             f"{settings.store} needs a password for {settings.user} and there is no terminal to ask on",
             hint="set NEO4J_PASSWORD, or password in graphmill.toml",

@@ -1,7 +1,8 @@
-"""How a command ends on Ctrl-C: what ends quickly ends well, and then the process ends in any case.
+"""Ctrl-C and SIGTERM: a command gets a moment to end cleanly, then the process exits in any case.
 
-A kill is safe at any point, so a call that hangs (an endpoint, a server, a long query on an engine's thread) never
-keeps the user waiting: once the time is over the process exits, and the next command goes on from there.
+A kill is safe at any point, so a call that hangs (an endpoint, a server, a long query on an engine's thread, a write to
+a pipe that nothing reads) never keeps the user waiting: when the time is up the process exits, and the next command
+resumes the work.
 """
 
 import asyncio
@@ -10,29 +11,24 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
 import click
 
 from orchestrator.cli.failures import stopped_document
+from orchestrator.cli.process import seconds_to_stop
 from orchestrator.cli.text import dumps
 
 T = TypeVar("T")
 
-VARIABLE = "GRAPHMILL_STOP_SECONDS"
-DEFAULT_SECONDS = 1.5
 STOPPED = "stopped: the same command goes on from here"
 # One wish may come as two signals: `timeout` sends it to the process, and again to the process group.
 _SAME = 0.25
-
-
-def seconds_to_stop() -> float:
-    try:
-        return max(0.0, float(os.environ.get(VARIABLE, "")))
-    except ValueError:
-        return DEFAULT_SECONDS
+# For the last message, which a full pipe would block.
+_FAREWELL_SECONDS = 0.4
 
 
 class Stopping:
@@ -40,8 +36,9 @@ class Stopping:
 
     def __init__(self, *, as_json: bool, code: int | None = None, message: str = STOPPED) -> None:
         self.signal: int | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self.ask: Callable[[], None] = lambda: None
-        """What a first signal does."""
+        """What a first signal does, called in the loop."""
         self.clean_up: Callable[[], None] = lambda: None
         """What is done before the process exits at once: a terminal that was drawn on is left in order."""
         self.has_told = False
@@ -50,7 +47,6 @@ class Stopping:
         self._message = message
         self._code = code
         self._heard_at = 0.0
-        self._ended = threading.Event()
 
     @property
     def exit_code(self) -> int:
@@ -61,47 +57,47 @@ class Stopping:
             self.signal, self._heard_at = number, time.monotonic()
             # A thread, because the event loop may be busy or over by then.
             threading.Thread(target=self._end_late, daemon=True, name="graphmill-stopping").start()
-            self.ask()
+            with suppress(RuntimeError):  # the loop has just been closed: the work is done
+                if self.loop:
+                    self.loop.call_soon_threadsafe(self.ask)
         elif time.monotonic() - self._heard_at > _SAME:
-            self._exit(128 + number)
-
-    def end(self) -> None:
-        """The work ended in time: nothing but the printing of its result is left."""
-        self._ended.set()
+            # A thread here too: this may have interrupted the code that draws the bars, which holds their lock.
+            threading.Thread(target=self._exit, args=(128 + number,), daemon=True).start()
 
     def _end_late(self) -> None:
-        if not self._ended.wait(seconds_to_stop()):
-            self._exit(self.exit_code, self._message)
+        """Also when the work has ended in time: what prints its result may be blocked by a full pipe."""
+        time.sleep(seconds_to_stop())
+        self._exit(self.exit_code, self._message)
 
     def _exit(self, code: int, message: str = "") -> None:
-        try:
-            self.clean_up()
-            if message and not self.has_told:
-                print(message, file=sys.stderr, flush=True)
-                if self._as_json:
-                    print(dumps(stopped_document(message)), flush=True)
-        finally:
-            # Not an exception: nothing is to be tidied up, as after a kill.
-            os._exit(code)
+        farewell = threading.Thread(target=self._say_farewell, args=(message,), daemon=True)
+        farewell.start()
+        farewell.join(_FAREWELL_SECONDS)
+        # Not an exception: as after a kill, nothing is left to clean up.
+        os._exit(code)
+
+    def _say_farewell(self, message: str) -> None:
+        self.clean_up()
+        if message and not self.has_told:
+            print(message, file=sys.stderr, flush=True)
+            if self._as_json:
+                print(dumps(stopped_document(message)), flush=True)
 
 
 def run(work: Coroutine[Any, Any, T], stopping: Stopping | None = None, *, as_json: bool = False) -> T:
-    """As asyncio.run. What a signal does is said by `stopping`; without it Ctrl-C cancels the work."""
+    """As asyncio.run. `stopping` decides what a signal does; without it Ctrl-C cancels the work."""
     signals = (signal.SIGINT, signal.SIGTERM) if stopping else (signal.SIGINT,)
     heard = stopping or Stopping(as_json=as_json, message="stopped")
 
     async def main() -> T:
-        loop = asyncio.get_running_loop()
+        heard.loop = asyncio.get_running_loop()
         if stopping is None:
             heard.ask = partial(cancel, asyncio.current_task())
-        for number in signals:
-            loop.add_signal_handler(number, heard.hear, number)
         return await work
 
     try:
-        result = asyncio.run(main())
-        heard.end()
-        return result
+        with _handled(signals, heard.hear):
+            return asyncio.run(main())
     except asyncio.CancelledError:
         if heard.signal is None:
             raise
@@ -109,6 +105,17 @@ def run(work: Coroutine[Any, Any, T], stopping: Stopping | None = None, *, as_js
         if heard.signal == signal.SIGINT:
             raise click.Abort from None
         raise click.exceptions.Exit(heard.exit_code) from None
+
+
+@contextmanager
+def _handled(signals: Sequence[signal.Signals], handle: Callable[[int], None]) -> Iterator[None]:
+    """Not by the event loop's own handlers: those never run while the loop is blocked by a write to a full pipe."""
+    former = {number: signal.signal(number, lambda number, _: handle(number)) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def cancel(task: asyncio.Task[Any] | None) -> None:

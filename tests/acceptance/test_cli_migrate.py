@@ -67,10 +67,10 @@ def test_an_expansion_is_shown_moved_checked_and_finished(expansion: Cli) -> Non
     assert not (expansion.folder / "graph.kuzu.before-migration").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param(2, marks=pytest.mark.short),
         pytest.param(6, marks=pytest.mark.long),
         pytest.param(500, marks=pytest.mark.soak),
     ],
@@ -103,6 +103,7 @@ def test_a_graph_on_a_server_survives_kills_at_any_moment(served: Cli, old: OldG
     assert old.picture() == before
 
 
+@pytest.mark.long
 def test_a_worker_finishes_what_was_migrated_and_search_finds_it(served: Cli, old: OldGraph) -> None:
     old.write(
         [

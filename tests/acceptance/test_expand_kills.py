@@ -59,12 +59,12 @@ def order(number: int) -> tuple[str, ...]:
     return ("Mill 0", "--depth", str(number + 2), "--max-articles", str(80 * (number + 1)))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("mill_on", "rounds"),
     [
-        pytest.param("kuzu", 1, marks=pytest.mark.short),
-        pytest.param("kuzu", 2, marks=pytest.mark.long),
+        ("kuzu", 2),
         pytest.param("neo4j", 2, marks=pytest.mark.soak),
     ],
     indirect=["mill_on"],

@@ -65,6 +65,7 @@ def test_an_expansion_waits_for_a_wiki_that_is_away_and_blames_no_article(
     assert (standing.in_error, standing.remaining, mill.most_tries()) == (0, 0, 0)
 
 
+@pytest.mark.long
 def test_a_wiki_that_asks_to_wait_is_waited_for(expansion: Expansion, half_way: Running) -> None:
     mill, server = expansion.mill, expansion.server
     server.refusal = {"Retry-After": "1"}

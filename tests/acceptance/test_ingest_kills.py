@@ -103,7 +103,6 @@ def check_that_kills_change_nothing(mill: Mill, rounds: int) -> None:
 @pytest.mark.parametrize(
     ("mill_on", "rounds"),
     [
-        pytest.param("kuzu", 1, marks=pytest.mark.short),
         pytest.param("kuzu", 3, marks=pytest.mark.long),
         pytest.param("neo4j", 2, marks=pytest.mark.long),
     ],

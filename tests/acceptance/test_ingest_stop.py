@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from orchestrator.cli.process import VARIABLE
 from orchestrator.cli.running import STOPPING
-from orchestrator.cli.stopping import VARIABLE
 from tests.conformance.neo4j_proxy import Proxy, proxy_to
 from tests.conformance.pictures import differences
 

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from orchestrator.cli.stopping import DEFAULT_SECONDS, STOPPED, VARIABLE
+from orchestrator.cli.process import DEFAULT_SECONDS, VARIABLE
+from orchestrator.cli.stopping import STOPPED
 
 # What hangs is a thread that cannot be cancelled, as that of an engine in a long query.
 HANGS = """
@@ -69,3 +70,97 @@ def test_a_second_signal_ends_it_at_once() -> None:
 
 def test_a_command_ends_within_two_seconds_unless_told_otherwise() -> None:
     assert DEFAULT_SECONDS < 2
+
+
+FILL = """
+import os, sys
+
+def fill(stream):
+    os.set_blocking(stream, False)
+    while True:
+        try:
+            os.write(stream, bytes(65536))
+        except BlockingIOError:
+            break
+    os.set_blocking(stream, True)
+"""
+BLOCKS_IN_THE_LOOP = """
+from orchestrator.cli.stopping import Stopping, run
+
+async def work():
+    print("full", file=sys.{other}, flush=True)
+    print("blocked", file=sys.{full}, flush=True)
+
+fill({number})
+run(work(), {stopping})
+"""
+BLOCKS_AFTER_IT = """
+import signal
+from orchestrator.cli.stopping import Stopping, run
+
+async def work():
+    signal.raise_signal(signal.SIGTERM)
+
+fill({number})
+run(work(), Stopping(as_json=False))
+print("full", file=sys.{other}, flush=True)
+print("blocked", file=sys.{full}, flush=True)
+"""
+BLOCKS_A_COMMAND = """
+from orchestrator.cli import entry
+from orchestrator.cli.process import command
+
+def main():
+    print("full", file=sys.{other}, flush=True)
+    print("blocked", file=sys.{full}, flush=True)
+
+fill({number})
+entry.main = main
+command()
+"""
+
+
+@pytest.mark.parametrize("full", ["stdout", "stderr"])
+@pytest.mark.parametrize(
+    ("code", "exit_code"),
+    [
+        (BLOCKS_IN_THE_LOOP.replace("{stopping}", "None"), 130),
+        (BLOCKS_IN_THE_LOOP.replace("{stopping}", ASKED_IN_VAIN), 130),
+        (BLOCKS_AFTER_IT, 143),
+        (BLOCKS_A_COMMAND, 130),
+    ],
+    ids=["cancelled", "asked", "printing its result", "without a loop"],
+)
+def test_a_command_ends_although_nothing_reads_what_it_prints(code: str, exit_code: int, full: str) -> None:
+    other, number = ("stderr", 1) if full == "stdout" else ("stdout", 2)
+    command = [sys.executable, "-c", FILL + code.format(full=full, other=other, number=number)]
+    environment = {**os.environ, VARIABLE: "0.2"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        heard = process.stderr if full == "stdout" else process.stdout
+        assert heard
+        assert heard.readline() == b"full\n"
+        if exit_code == 130:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == exit_code
+
+
+@pytest.mark.parametrize("begun", ["", "import orchestrator.cli.entry"], ids=["imports", "shutdown"])
+def test_ctrl_c_while_python_starts_or_ends_leaves_no_traceback(begun: str) -> None:
+    code = """
+import signal, sys
+from orchestrator.cli import entry, process
+entry.main = lambda: None
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "orchestrator.cli.entry":
+            signal.raise_signal(signal.SIGINT)
+if "{begun}":
+    process.command()
+    signal.raise_signal(signal.SIGINT)
+else:
+    del sys.modules["orchestrator.cli.entry"]
+    sys.meta_path.insert(0, Interrupting())
+    process.command()
+"""
+    done = subprocess.run([sys.executable, "-c", code.format(begun=begun)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
