@@ -12,6 +12,7 @@ from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Select, Value, V
 from graph_stores.protocol import Store
 from orchestrator.lifecycle import Lifecycle, Result
 from orchestrator.moves import new_node, transition
+from orchestrator.paging import paged
 from orchestrator.stages import TEXTS
 from orchestrator.states import EMBED, State
 from orchestrator.tally import Tally
@@ -53,6 +54,8 @@ class EmbedTexts:
         self._marks: dict[str, Value] = {"_embeddingProvider": embedder.provider, "_embeddingModel": embedder.model}
         self._tally = tally
         self._cautious = False
+        self._cached: set[str] = set()
+        """Nodes in hand whose vector came from the cache."""
 
     async def is_ready(self) -> bool:
         return True
@@ -83,12 +86,17 @@ class EmbedTexts:
 
     async def done(self, results: Sequence[Result]) -> None:
         self._tally.embedded += sum(any(each.values for each in result.vectors) for result in results)
+        done = {result.node.uuid for result in results}
+        self._tally.cached += len(self._cached & done)
+        self._cached -= done
 
     async def undone(self) -> None: ...
 
     def _outcome(self, node: NodeRow, answer: Embedded | EmbedderError) -> Outcome:
         if isinstance(answer, EmbedderError):
             return Failure(node=node, message=answer.message, permanent=not answer.transient)
+        if answer.cached:
+            self._cached.add(node.uuid)
         chunks = [_chunk(node, index, piece.text, self._marks) for index, piece in enumerate(answer.pieces)]
         return Result(
             node=node,
@@ -201,14 +209,31 @@ async def send_back_what_another_model_made(
 
     One model may make vectors of different lengths, which the nodes do not tell: then it is all of them.
     """
+    parameters = {**_not_of(space, all_of_them=all_of_them), "unembedded": NO_EMBEDDER}
+    return await _send_back(lifecycle, "other-vectors", parameters)
+
+
+async def send_back_what_was_embedded_meanwhile(lifecycle: Lifecycle, space: VectorSpace) -> int:
+    """To call after a change of the space: what other workers embedded until then has lost its vectors."""
+    return await _send_back(lifecycle, "lost-vectors", {"provider": space.provider, "model": space.model})
+
+
+async def remove_chunks_of_another_model(
+    lifecycle: Lifecycle, space: VectorSpace, *, all_of_them: bool = False
+) -> None:
+    """Chunks are never claimed, so they cannot wait for a vector: the embed step makes new ones with their text."""
+    parameters = _not_of(space, all_of_them=all_of_them)
+    async for rows in paged(lifecycle.store, "other-chunks", limit=_PAGE, **parameters):
+        await lifecycle.delete([Ref(label="Chunk", uuid=uuid) for (uuid,) in rows])
+
+
+def _not_of(space: VectorSpace, *, all_of_them: bool) -> dict[str, Value]:
+    return {"provider": "" if all_of_them else space.provider, "model": space.model}
+
+
+async def _send_back(lifecycle: Lifecycle, question: str, parameters: Mapping[str, Value]) -> int:
     moved = 0
-    parameters = {
-        "provider": "" if all_of_them else space.provider,
-        "model": space.model,
-        "unembedded": NO_EMBEDDER,
-        "limit": _PAGE,
-    }
-    while rows := (await lifecycle.store.ask("other-vectors", parameters)).rows:
+    while rows := (await lifecycle.store.ask(question, {**parameters, "limit": _PAGE})).rows:
         moves = [
             transition(Ref(label=label, uuid=uuid), expected=State(state), to=State.LINKED)
             for label, uuid, state in rows

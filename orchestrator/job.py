@@ -17,7 +17,14 @@ from graph_stores.errors import Misuse
 from graph_stores.model import VectorSpace
 from graph_stores.protocol import Store
 from orchestrator.checks import problems
-from orchestrator.embed import EmbedLater, EmbedTexts, SkipTexts, send_back_what_another_model_made
+from orchestrator.embed import (
+    EmbedLater,
+    EmbedTexts,
+    SkipTexts,
+    remove_chunks_of_another_model,
+    send_back_what_another_model_made,
+    send_back_what_was_embedded_meanwhile,
+)
 from orchestrator.files.elsewhere import FilesElsewhere, left_elsewhere, stranded
 from orchestrator.files.ingestion import Ingestion
 from orchestrator.files.roots import KIND as FILES
@@ -29,18 +36,18 @@ from orchestrator.migration.afterwards import send_on_what_was_migrated
 from orchestrator.progress import Standing, read_standing
 from orchestrator.read_command import read_command
 from orchestrator.runs.course import begin, move_on
-from orchestrator.runs.records import Run, counts_of, read_runs
+from orchestrator.runs.records import Run, counts_of, read_partitions, read_runs
 from orchestrator.runs.sources import SourceLost
 from orchestrator.runs.steps import Consolidate, Reader, ReadPartitions
 from orchestrator.settle import unsettle
 from orchestrator.stages import STAGES, Missing, adopted_labels, does, is_nothing_waiting, is_over
-from orchestrator.states import EMBED, LINK, PARSE, State
+from orchestrator.states import AT_REST, EMBED, LINK, PARSE, State
 from orchestrator.stray import Waiting
 from orchestrator.tally import Tally
 from orchestrator.wikipedia.expansion import Expansion
 from orchestrator.wikipedia.order import Order
 from orchestrator.wikipedia.wikis import KIND as WIKI
-from orchestrator.worker import Step, Worker, through_outages
+from orchestrator.worker import Step, Worker, looks, through_outages
 from orchestrator.workers import read_workers, registered
 from pipelines.embedding import Embedder, EmbedderChoice, EmbedderMisuse, Texts, VectorCache, name_of, open_embedder
 from pipelines.files.walk import Excluded, LeftOut
@@ -80,8 +87,13 @@ class Plan:
     """Who asks a wiki that was not told when it was expanded from."""
 
     @property
+    def kinds(self) -> frozenset[str]:
+        """What it reads."""
+        return frozenset(([FILES] if self.sources else []) + ([WIKI] if self.expansion else []))
+
+    @property
     def reads(self) -> bool:
-        return bool(self.sources) or self.expansion is not None
+        return bool(self.kinds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +106,8 @@ class Report:
     excluded: Sequence[Excluded] = ()
     """What the default excludes left out."""
     runs: Sequence[Run] = ()
+    kinds: frozenset[str] = frozenset()
+    """What it was asked to read: files, a wiki, or nothing."""
     lost: SourceLost | None = None
     """Why one of its runs failed, or not everything is at rest: a source is missing or mostly gone."""
 
@@ -166,6 +180,7 @@ class Job:
             left_out=self._files.left_out,
             excluded=self._files.excluded,
             runs=runs,
+            kinds=self._plan.kinds,
             lost=await through_outages(partial(self._lost, runs), self._say),
         )
 
@@ -272,11 +287,18 @@ class Job:
         is_new = bool(found and found != space)
         sending = partial(send_back_what_another_model_made, self._lifecycle, space, all_of_them=is_new)
         again = await through_outages(sending, self._say)
+        if again or found != space:
+            removing = partial(remove_chunks_of_another_model, self._lifecycle, space, all_of_them=is_new)
+            await through_outages(removing, self._say)
+            await through_outages(partial(unsettle, self._lifecycle), self._say)
         if found != space:
             await self._store.use_vector_space(space)
+            late = partial(send_back_what_was_embedded_meanwhile, self._lifecycle, space)
+            if await through_outages(late, self._say):
+                await through_outages(partial(remove_chunks_of_another_model, self._lifecycle, space), self._say)
+                await through_outages(partial(unsettle, self._lifecycle), self._say)
         if again:
             self._say(f"{again:,} texts are embedded again, with {self._plan.embedder.name}")
-            await unsettle(self._lifecycle)
 
     async def _other_space(self, space: VectorSpace, found: VectorSpace) -> Misuse:
         """For a worker: only a command that reads a source may change the space."""
@@ -327,10 +349,22 @@ class Job:
         if self._plan.watch:
             async with asyncio.TaskGroup() as tasks:
                 resting = tasks.create_task(self._rest(for_ever=True))
+                await self._until_read()
                 await self._files.follow()
                 resting.cancel()
-            return
+            if self._stop.is_set():
+                return
         await self._rest(for_ever=not self._plan.drain)
+
+    async def _until_read(self) -> None:
+        """Until its runs have looked through all their parts: a watch that looks earlier finds the same files new."""
+        async for _ in looks(_SHORTEST_LOOK, _LONGEST_LOOK):
+            if await through_outages(self._is_read, self._say):
+                return
+
+    async def _is_read(self) -> bool:
+        parts = [part for run in self._begun for part in await read_partitions(self._store, run.uuid)]
+        return all(part.state in AT_REST for part in parts)
 
     async def _rest(self, *, for_ever: bool = False) -> None:
         """Wait until everything is at rest and every run at its end, whoever works on them."""

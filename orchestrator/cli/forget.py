@@ -1,11 +1,13 @@
 """`graphmill forget`: takes a source out of the graph again."""
 
-import sys
+import shlex
 from typing import TYPE_CHECKING
 
 import click
 
+from graph_stores.errors import Misuse
 from orchestrator.cli.options import Command, GlobalOptions
+from orchestrator.cli.process import can_ask
 
 if TYPE_CHECKING:
     from graph_stores.protocol import Store
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("what", metavar="PATH|ROOT|TITLE")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal to ask on.")
 @click.pass_obj
 def forget(options: GlobalOptions, what: str, yes: bool) -> None:
     """Remove a source from the graph, with all that came from it.
@@ -26,15 +28,38 @@ def forget(options: GlobalOptions, what: str, yes: bool) -> None:
     from dataclasses import asdict
 
     from orchestrator.cli.session import with_store
-    from orchestrator.cli.text import dumps, printable
+    from orchestrator.cli.text import dumps
 
-    if not yes and not options.json and sys.stdin.isatty():
-        click.confirm(f"remove {printable(what)} and all that came from it from the graph?", abort=True, err=True)
+    if not yes:
+        _confirm(what, with_store(options, lambda store: _describe(store, what)), options)
     gone, freed = with_store(options, lambda store: _forget(store, what))
     if options.json:
         click.echo(dumps({**asdict(gone), "freed_bytes": freed}))
     else:
         click.echo(_told(gone) + (f"; {freed / 1e6:,.0f} MB of disk space given back" if freed >= 1e6 else ""))
+
+
+def _confirm(what: str, described: str, options: GlobalOptions) -> None:
+    if options.json or not can_ask():
+        command = f"{options.graphmill} forget {shlex.quote(what)} --yes"
+        raise Misuse(f"{described} would be removed from the graph", hint=f"to do so: {command}")
+    click.confirm(f"remove {described} from the graph?", abort=True, err=True)
+
+
+async def _describe(store: "Store", what: str) -> str:
+    """What would be removed. NotInGraph where there is no such source."""
+    from orchestrator.cli.text import printable
+    from orchestrator.files.forget import NotInGraph, find
+    from orchestrator.wikipedia.forget import is_known
+
+    try:
+        found = await find(store, what)
+    except NotInGraph:
+        if not await is_known(store, what):
+            raise
+        return f"{printable(what)}, with all articles that only it leads to,"
+    files = f"{len(found.files):,} file{'' if len(found.files) == 1 else 's'} of {printable(found.root.name)}"
+    return f"{files}, and the root itself," if found.is_whole else files
 
 
 async def _forget(store: "Store", what: str) -> "tuple[Forgotten | ForgottenArticles, int]":

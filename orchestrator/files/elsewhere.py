@@ -103,13 +103,16 @@ class Places:
         self._walks: dict[str, _Walk] = {}
         """The last walk of each root in which a file was found gone."""
         self._walking = asyncio.Lock()
+        self._looking = asyncio.Lock()
         self._left: dict[str, float] = {}
         self._look_at = self._say_at = 0.0
 
     async def look(self, *, at_once: bool = False) -> None:
-        if at_once or time.monotonic() >= self._look_at:
-            self._look_at = time.monotonic() + _LOOK
-            await self._look()
+        # A runner that did not wait for a look under way would claim without knowing what is away.
+        async with self._looking:
+            if at_once or time.monotonic() >= self._look_at:
+                self._look_at = time.monotonic() + _LOOK
+                await self._look()
 
     def leave(self, names: Iterable[str]) -> None:
         """Something of these is not here, though its place may seem to be: nothing of them is claimed for a while."""

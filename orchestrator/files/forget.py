@@ -1,5 +1,6 @@
 """Removes a source from the graph with all that only it supports. The files themselves are never touched."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,20 @@ class Forgotten:
     whole: bool
 
 
-async def forget(store: Store, what: str) -> Forgotten:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgettable:
+    """A root, or what is at `below` in it. `files` are uuids by path."""
+
+    root: Root
+    below: str
+    files: dict[str, str]
+
+    @property
+    def is_whole(self) -> bool:
+        return self.below == TOP
+
+
+async def find(store: Store, what: str) -> Forgettable:
     """`what` is the name of a root, a path of the graph (root/path), or a path on this machine, there or not."""
     roots = await read_roots(store)
     root, below = _find(what, roots)
@@ -41,17 +55,33 @@ async def forget(store: Store, what: str) -> Forgotten:
             f"there is nothing of {what} in project {store.project}",
             hint="see where its files come from: graphmill query --name roots",
         )
-    folders = await _folders(store, root, below, files)
+    return Forgettable(root=root, below=below, files=files)
+
+
+async def forget(store: Store, what: str) -> Forgotten:
+    """Remove what `find` finds."""
+    found = await find(store, what)
+    root, files = found.root, dict(found.files)
+    folders = await _folders(store, root, found.below)
     lifecycle = Lifecycle(store=store)
-    if below == TOP:
+    if found.is_whole:
         await forget_runs(lifecycle, f"{KIND}:{root.name}", whole=True)
     await lifecycle.reclaim(is_gone)  # what a process that was killed had in hand
     linker = LinkFiles(lifecycle, owner_name(), Tally())
     try:
-        await linker.delete([Ref(label="File", uuid=uuid) for uuid in files.values()], folders)
+        await linker.delete(_refs(files), folders)
+        # What a job added until the root's node was gone. After that no job adds more.
+        if found.is_whole and root.name not in await read_roots(store):
+            late, folders = await _files(store, root, TOP), await _folders(store, root, TOP)
+            await linker.delete(_refs(late), folders)
+            files |= late
     finally:
         await linker.close()
-    return Forgotten(root=root.name, files=len(files), whole=below == TOP)
+    return Forgotten(root=root.name, files=len(files), whole=found.is_whole)
+
+
+def _refs(files: Mapping[str, str]) -> list[Ref]:
+    return [Ref(label="File", uuid=uuid) for uuid in files.values()]
 
 
 def _find(what: str, roots: dict[str, Root]) -> tuple[Root, str]:
@@ -79,7 +109,7 @@ async def _files(store: Store, root: Root, below: str) -> dict[str, str]:
     return {path: uuid for path, uuid in files.items() if below in (TOP, path) or path.startswith(f"{below}/")}
 
 
-async def _folders(store: Store, root: Root, below: str, files: dict[str, str]) -> list[Ref]:
+async def _folders(store: Store, root: Root, below: str) -> list[Ref]:
     rows = (await store.ask("directories", {"root": root.name})).rows
     return [
         Ref(label="Directory", uuid=uuid)

@@ -5,6 +5,7 @@ import contextlib
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -15,8 +16,8 @@ from orchestrator.files.elsewhere import Places
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.looks import reason_since
 from orchestrator.files.parse import ParseFiles
-from orchestrator.files.roots import KIND, Root, RootMissing, Source, read_roots, resolve_all
-from orchestrator.files.scan import READ_AGAIN, Scanner, known_files, losses_of
+from orchestrator.files.roots import KIND, Root, RootForgotten, RootMissing, Source, read_roots, resolve_all
+from orchestrator.files.scan import READ_AGAIN, Changes, Scanner, known_files, losses_of
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
@@ -27,7 +28,6 @@ from orchestrator.settle import settle_files
 from orchestrator.states import State
 from orchestrator.tally import Tally
 from orchestrator.worker import Pause, Step, Worker, through_outages
-from pipelines.files.identity import file_uuid
 from pipelines.files.making import Made, Task, make
 from pipelines.files.walk import WHOLE, Excluded, LeftOut, Stretch, entries_in, stretches
 from pipelines.pool import Pool
@@ -35,6 +35,8 @@ from pipelines.pool import Pool
 # A file that takes longer to parse is an error, not a hang.
 _PARSE_SECONDS = 120.0
 _LOOK_AGAIN = 0.5
+# How often a watch looks whether its roots were forgotten.
+_LOOK_FOR_ROOTS = 2.0
 # What the reason of a file says that the extra would read, and of how many files it is looked at once.
 _EXTRA, _PAGE = "graphmill[office]", 2000
 # How many files of each kind are named when changes are told.
@@ -129,7 +131,9 @@ class Ingestion:
         stack.push_async_callback(pool.close)
         self._linker = LinkFiles(self._lifecycle, worker.owner, self._tally)
         await self._places.look()  # before anything is claimed
-        parsing = ParseFiles(self._store, pool, self._tally, parsed=self._linker.expect, places=self._places)
+        parsing = ParseFiles(
+            self._store, pool, self._tally, parsed=self._linker.expect, places=self._places, drop=self._linker.delete
+        )
         self._linker.is_parsing = lambda: parsing.is_busy
         return [parsing, self._linker]
 
@@ -163,7 +167,7 @@ class Ingestion:
         name = _root_of(reading.run)
         root = (await read_roots(self._store)).get(name)
         if root is None:
-            raise RootMissing(f"the project has no root {name} any more", hint="ingest the folder again")
+            raise RootForgotten.of(name)
         if root.is_away:
             self._places.leave([name])
             raise Pause(f"{root.location} of {name} is on {root.host}, and not here", seconds=_LOOK_AGAIN)
@@ -179,37 +183,70 @@ class Ingestion:
         await settle_files(self._lifecycle)
 
     async def follow(self) -> None:
-        """Go on telling the graph what changes, until the job is stopped."""
+        """Go on telling the graph what changes, until the job is stopped or no root is left."""
         self._say("watching for changes; Ctrl-C ends it")
+        roots = self._roots
+        while roots and not self._stop.is_set():
+            pause = asyncio.Event()
+            looking = asyncio.create_task(self._pause_when_forgotten(roots, pause))
+            try:
+                await self._follow_until(roots, pause)
+            finally:
+                looking.cancel()
+                await asyncio.wait([looking])
+            roots = await self._still_known(roots)
+
+    async def _follow_until(self, roots: Sequence[Root], pause: asyncio.Event) -> None:
+        """Ends also where a root turns out to be forgotten."""
         told: dict[str, str] = {}
-        async for changed in changes(self._roots, own=self._own, stop=self._stop):
-            for root, paths in changed.items():
-                try:
-                    await self._follow_changes(root, paths)
-                except SourceLost as error:
-                    if told.get(root.name) != error.message:
-                        self._say(f"{error.message}; {self._next_step(error)}")
-                    told[root.name] = error.message
-                else:
-                    told.pop(root.name, None)
+        async with aclosing(changes(roots, own=self._own, stop=pause)) as bursts:
+            async for changed in bursts:
+                for root in changed:
+                    try:
+                        await self._follow_changes(root)
+                    except RootForgotten:
+                        return
+                    except SourceLost as error:
+                        if told.get(root.name) != error.message:
+                            self._say(f"{error.message}; {self._next_step(error)}")
+                        told[root.name] = error.message
+                    else:
+                        told.pop(root.name, None)
 
-    async def _follow_changes(self, root: Root, paths: Sequence[str]) -> None:
-        before, done = await self._marks_of(root, paths), replace(self._tally)
-        await self._scan(self._scanner(allow_deletes=self._allow_deletes), root, WHOLE, counted=Tally())
-        after = await self._marks_of(root, paths)
-        more = self._tally.deleted - done.deleted - sum(path not in after for path in before)
-        if told := told_changes(root.name, before, after, more=max(0, more)):
-            self._say(told)
-            if self._telling is None or self._telling.done():  # else it tells of these changes, too
-                self._telling = asyncio.create_task(self._tell_when_ready(done))
+    async def _pause_when_forgotten(self, roots: Sequence[Root], pause: asyncio.Event) -> None:
+        """Or when the job is to stop."""
+        names = {root.name for root in roots}
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            while not stopping.done() and names <= (await self._known_roots()).keys():
+                await asyncio.wait([stopping], timeout=_LOOK_FOR_ROOTS)
+        finally:
+            stopping.cancel()
+            pause.set()
 
-    async def _marks_of(self, root: Root, paths: Sequence[str]) -> dict[str, object]:
-        """What tells whether a file of these paths is another one, where the graph has it."""
-        uuids = {file_uuid(self._store.project, root.name, path): path for path in paths}
-        if not uuids:
-            return {}
-        rows = await self._store.nodes(Select(labels=["File"], uuids=list(uuids), limit=len(uuids)))
-        return {uuids[row.uuid]: row.properties.get("_contentHash") for row in rows}
+    async def _still_known(self, roots: Sequence[Root]) -> list[Root]:
+        known = await self._known_roots()
+        for root in roots:
+            if root.name not in known:
+                self._say(f"{root.name} was forgotten: {root.location} is no longer followed")
+        return [root for root in roots if root.name in known]
+
+    async def _known_roots(self) -> Mapping[str, Root]:
+        return await through_outages(partial(read_roots, self._store), self._say)
+
+    async def _follow_changes(self, root: Root) -> None:
+        """What was found is counted and told also where not all of it can be done, as where most of a root is gone."""
+        found, done = Changes(), replace(self._tally)
+        try:
+            await self._scan(
+                self._scanner(allow_deletes=self._allow_deletes), root, WHOLE, counted=Tally(), found=found
+            )
+        finally:
+            self._tally.read += len({*found.new, *found.changed})
+            if told := told_changes(root.name, found):
+                self._say(told)
+                if self._telling is None or self._telling.done():  # else it tells of these changes, too
+                    self._telling = asyncio.create_task(self._tell_when_ready(done))
 
     async def _tell_when_ready(self, before: Tally) -> None:
         """Say what was made of the changes, once all of it is at rest."""
@@ -306,12 +343,13 @@ class Ingestion:
         rehash: bool = False,
         counted: Tally | None = None,
         reading: Reading | None = None,
+        found: Changes | None = None,
     ) -> None:
         """Until no file changed while it was in a worker's hands."""
         counted = counted or self._tally
         while True:
-            scan = partial(scanner.scan, root, rehash=rehash, tally=counted, stretch=stretch, reading=reading)
-            scanned = await through_outages(scan, self._say)
+            scan = partial(scanner.scan, root, rehash=rehash, tally=counted, stretch=stretch)
+            scanned = await through_outages(partial(scan, reading=reading, changes=found), self._say)
             self._left_out[root.name, stretch] = scanned.left_out
             self._excluded[root.name, stretch] = scanned.excluded
             self._worker.wake()
@@ -328,20 +366,15 @@ def _has_extra() -> bool:
     return all(find_spec(name) for name in ("pypdf", "docx"))
 
 
-def told_changes(root: str, before: Mapping[str, object], after: Mapping[str, object], *, more: int = 0) -> str:
+def told_changes(root: str, found: Changes) -> str:
     """The files that were changed, are new or gone, the first of each by name; nothing where none is."""
-    kinds = {
-        "changed": [path for path in after if path in before and after[path] != before[path]],
-        "new": [path for path in after if path not in before],
-        "gone": [path for path in before if path not in after],
-    }
-    named = {kind: sorted(paths) for kind, paths in kinds.items() if paths}
-    told = [
-        f"{kind}: {', '.join(f'{root}/{path}' for path in paths[:_NAMED])}"
+    kinds = {"changed": set(found.changed) - set(found.new), "new": set(found.new), "gone": set(found.gone)}
+    return "; ".join(
+        f"{kind}: {', '.join(f'{root}/{path}' for path in sorted(paths)[:_NAMED])}"
         + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
-        for kind, paths in named.items()
-    ]
-    return "; ".join([*told, *([f"{more:,} more gone" if told else f"{more:,} gone"] if more else [])])
+        for kind, paths in kinds.items()
+        if paths
+    )
 
 
 def _root_of(run: Run) -> str:

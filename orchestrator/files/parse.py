@@ -9,7 +9,7 @@ root that is there is gone.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from graph_stores.model import Edge, Fence, Node, NodeRow, Ref, Transition, Unlink, Update, Value
@@ -41,7 +41,7 @@ class ParseFiles:
     source = "root"
     limit = 128
     runners = 2
-    needs: Sequence[str] | None = ("root", "path", "size", "_manifest", "_draft")
+    needs: Sequence[str] | None = ("root", "path", "size", "_manifest", "_draft", "_runId")
 
     def __init__(
         self,
@@ -51,12 +51,15 @@ class ParseFiles:
         *,
         parsed: Callable[[], None] = lambda: None,
         places: Places | None = None,
+        drop: Callable[[Sequence[Ref]], Awaitable[None]] | None = None,
     ) -> None:
+        """`drop` deletes files with all that is in them."""
         self._store = store
         self._pool = pool
         self._tally = tally
         self._parsed = parsed
         self._places = places or Places(store)
+        self._drop = drop
         self._in_hand = 0
 
     @property
@@ -82,6 +85,7 @@ class ParseFiles:
         taken = _within_memory(nodes)
         if any(_root_of(node) not in self._places.roots for node in taken):
             await self._places.look(at_once=True)
+        taken = await self._without_forgotten(taken)
         absent = await asyncio.to_thread(self._absent, taken)
         packed = await self._contents(absent)
         left = [node for node in taken if node.uuid in absent - packed.keys()]
@@ -90,6 +94,17 @@ class ParseFiles:
             self._places.lose(name)
         parsing = [self._outcome(node, packed.get(node.uuid)) for node in taken if node not in left]
         return [outcome for outcome in await asyncio.gather(*parsing) if outcome]
+
+    async def _without_forgotten(self, nodes: list[NodeRow]) -> list[NodeRow]:
+        """Files that a run read and whose root was forgotten since are deleted. Those of a migration are the user's."""
+        known = {"", *self._places.roots}  # a file without a root is of no forgotten one
+        forgotten = [
+            node for node in nodes if _root_of(node) not in known and node.properties.get("_runId") is not None
+        ]
+        if not forgotten or self._drop is None:
+            return nodes
+        await self._drop([node.ref for node in forgotten])
+        return [node for node in nodes if node not in forgotten]
 
     def fence(self) -> Fence | None:
         return None

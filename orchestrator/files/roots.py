@@ -32,6 +32,14 @@ class RootMissing(SourceLost):
     code = "root_missing"
 
 
+class RootForgotten(SourceLost):
+    code = "root_forgotten"
+
+    @classmethod
+    def of(cls, name: str) -> "RootForgotten":
+        return cls(f"the project has no root {name} any more", hint="ingest the folder again")
+
+
 def this_host() -> str:
     """The machine, as it calls itself."""
     return socket.gethostname()
@@ -89,12 +97,12 @@ class Root:
 
     @property
     def is_empty(self) -> bool:
-        """A disk that is not mounted leaves an empty folder behind. A folder that cannot be listed counts as empty."""
+        """Whether it is a folder without any file, which is what a disk that is not mounted leaves behind.
+
+        Folders in it, such as a lost+found, do not count, nor does one that cannot be listed.
+        """
         try:
-            if not self.location.is_dir():
-                return False
-            with os.scandir(self.location) as entries:
-                return next(entries, None) is None
+            return self.location.is_dir() and not any(files for _, _, files in os.walk(self.location))
         except OSError:
             return True
 
@@ -187,9 +195,9 @@ def resolve(source: Source, known: Mapping[str, Root]) -> Root:
 
 
 def resolve_all(sources: Iterable[Source], known: Mapping[str, Root]) -> dict[str, Root]:
-    """The roots of the sources, by name."""
+    """The roots of the sources, by name. A folder comes before its parts, which then belong to it."""
     roots: dict[str, Root] = {}
-    for source in sources:
+    for source in sorted(sources, key=lambda source: len(source.path.absolute().parts)):
         root = resolve(source, {**known, **roots})
         roots[root.name] = root
     return roots

@@ -13,14 +13,16 @@ from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from graph_stores.model import Edge, Node, Ref, Update, Value
+from graph_stores.errors import TransitionConflict
+from graph_stores.model import Batch, Edge, Node, Ref, Update, Value
 from graph_stores.protocol import Store
 from orchestrator.files.link import LinkFiles
 from orchestrator.files.looks import UNREADABLE, Look, looks_at, looks_at_new
-from orchestrator.files.roots import TOP, Root
+from orchestrator.files.roots import TOP, Root, RootForgotten
 from orchestrator.lifecycle import Lifecycle
-from orchestrator.moves import new_node, transition
+from orchestrator.moves import new_node, step_forward, transition
 from orchestrator.paging import paged
+from orchestrator.removal import rows_of
 from orchestrator.runs.course import CANCELLED
 from orchestrator.runs.sources import MassDeletion, is_mass_deletion, listed
 from orchestrator.runs.steps import Reading
@@ -96,6 +98,15 @@ class Scanned:
 
 
 @dataclass(slots=True)
+class Changes:
+    """The paths of the files that scans have found new, changed or gone, and of which the graph was told."""
+
+    new: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class View:
     """What a walk has seen of a root, or of a stretch of it."""
 
@@ -125,7 +136,7 @@ class View:
         """Why the gone files of a whole root must not be deleted without permission."""
         known = {path: each for path, each in known.items() if not each.was_gone}
         command = ("ingest", str(root.location))
-        if known and root.is_empty:
+        if self.gone(known) and root.is_empty:
             files = "the one file" if len(known) == 1 else f"the {len(known):,} files"
             return MassDeletion(
                 f"{root.location} is empty, and the graph has {files} of {root.name} ({listed(sorted(known))}): is its"
@@ -192,6 +203,7 @@ class _Scan:
     known: dict[str, Known]
     directories: dict[str, str]
     reading: Reading | None
+    changes: Changes
     looked_at: int = 0
     view: View = field(default_factory=View)
     busy: list[str] = field(default_factory=list)
@@ -218,14 +230,30 @@ class _Scan:
         last: list[Look] = []
         async for looks in looks_at_new(self.root, files):
             if last:
-                await self.lifecycle.upsert(*self._new(last))
+                await self._write(*self._new(last))
+                self.changes.new += [each.found.path for each in last]
             last = looks
         nodes, edges = self._new(last)
         ahead = self.looked_at - self.reading.offset if self.reading else 0
         if self.reading and (ahead > _UNMARKED or (nodes and ahead > 0)):
             await self.reading.move_to(self.looked_at, nodes=nodes, edges=edges)
         elif nodes:
-            await self.lifecycle.upsert(nodes, edges)
+            await self._write(nodes, edges)
+        self.changes.new += [each.found.path for each in last]
+
+    async def _write(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+        """RootForgotten where the root's node is gone: that is looked at in the same commit."""
+        store = self.lifecycle.store
+        top = Ref(label="Directory", uuid=directory_uuid(store.project, self.root.name, TOP))
+        while found := await rows_of(store, [top]):
+            if found[0].properties.get("location") is None:
+                break
+            try:
+                await store.commit(Batch(transitions=[step_forward(found[0], {})], nodes=nodes, edges=edges))
+            except TransitionConflict:
+                continue  # it is gone now, or was settled
+            return
+        raise RootForgotten.of(self.root.name)
 
     def _new(self, looks: Sequence[Look]) -> tuple[list[Node], list[Edge]]:
         project, name = self.lifecycle.store.project, self.root.name
@@ -269,7 +297,9 @@ class _Scan:
                 touched.append(Update(node=known.ref, properties={**seen, **waiting}))
         await self.lifecycle.update(touched)
         busy = {ref.uuid for ref in await self.lifecycle.mark_changed(changed, properties)}
-        self.busy += [each.found.path for each in looks if self.known[each.found.path].ref.uuid in busy]
+        paths = {self.known[each.found.path].ref.uuid: each.found.path for each in looks}
+        self.busy += [path for uuid, path in paths.items() if uuid in busy]
+        self.changes.changed += [paths[ref.uuid] for ref in changed if ref.uuid not in busy]
 
     async def _wake(self, cancelled: Sequence[Ref]) -> None:
         await self.lifecycle.move_what_is_still_so(
@@ -306,12 +336,16 @@ class Scanner:
         tally: Tally | None = None,
         stretch: Stretch = WHOLE,
         reading: Reading | None = None,
+        changes: Changes | None = None,
     ) -> Scanned:
-        """`tally` counts what is looked at, where that is not to be counted for the job.
+        """`tally` counts what is looked at, where that is not to be counted for the job. `changes` is added to, also
+        where the scan fails.
 
-        RootMissing where the root is missing, or vanishes under the walk; MassDeletion where most of it is gone.
+        RootMissing where the root is missing, or vanishes under the walk; MassDeletion where most of it is gone;
+        RootForgotten where a file is new and the project does not have the root any more.
         """
         store = self._lifecycle.store
+        changes = Changes() if changes is None else changes
         folders = (await store.ask("directories", {"root": root.name})).rows
         scan = _Scan(
             self._lifecycle,
@@ -321,6 +355,7 @@ class Scanner:
             known=await known_files(store, root, stretch),
             directories={path: uuid for uuid, path in folders if path == TOP or stretch.has(f"{path}/")},
             reading=reading,
+            changes=changes,
         )
         async for portion in portions(root, own=self._own, stretch=stretch):
             await scan.take(portion)
@@ -331,6 +366,7 @@ class Scanner:
         if gone or empty:
             await self._linker.delete([scan.known[path].ref for path in gone], empty)
             self._tally.deleted += len(gone)
+            changes.gone += gone
         excluded = list(scan.view.excluded.values())
         return Scanned(left_out=scan.view.left_out, excluded=excluded, busy=scan.busy)
 

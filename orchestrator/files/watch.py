@@ -1,7 +1,7 @@
 """Tells when something in a root may have changed. What did change is found by comparing, not by trusting events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
@@ -14,11 +14,7 @@ _LONGEST_BURST = 1600
 _FIRST_LOOK = 500
 
 
-Changed = Mapping[Root, Sequence[str]]
-"""Roots in which something changed, each with the paths in it that events told of."""
-
-
-async def changes(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Event) -> AsyncIterator[Changed]:
+async def changes(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Event) -> AsyncGenerator[list[Root], None]:
     """The roots in which something changed that is followed; at first all of them. Ends when told to stop.
 
     A root that vanishes, comes back or is mounted has changed too. No event tells of that, so it is looked for.
@@ -27,19 +23,15 @@ async def changes(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Even
     while not stop.is_set():
         before, there = there, await asyncio.to_thread(_identities, roots)
         # What changed before the watch began raised no event.
-        changed: dict[Root, list[str]] = {
-            root: [] for root in roots if not before or before[root.name] != there[root.name]
-        }
+        changed = {root for root in roots if not before or before[root.name] != there[root.name]}
         watched = [root for root in roots if there[root.name]]
         with suppress(FileNotFoundError):  # a root that vanished just now
             async with aclosing(_events(watched, own=own, stop=stop)) as events:
                 async for touched in events:
-                    for root in watched:
-                        if concerned := sorted(place for place in touched if _concerns(root, place, own)):
-                            changed.setdefault(root, []).extend(_path_in(root, place) for place in concerned)
+                    changed |= {root for root in watched if any(_concerns(root, place, own) for place in touched)}
                     if changed:
-                        yield changed
-                    changed = {}
+                        yield [root for root in roots if root in changed]
+                    changed = set()
                     if await asyncio.to_thread(_identities, roots) != there:
                         break
 
@@ -73,11 +65,6 @@ async def _events(roots: Sequence[Root], *, own: Path | None, stop: asyncio.Even
 def _identities(roots: Sequence[Root]) -> dict[str, object]:
     """Empty where a root is missing."""
     return {root.name: (root.identity,) if root.exists else () for root in roots}
-
-
-def _path_in(root: Root, place: Path) -> str:
-    """As the graph has it; a root may be a single file."""
-    return place.name if place == root.location else place.relative_to(root.location).as_posix()
 
 
 def _concerns(root: Root, place: Path, own: Path | None) -> bool:

@@ -1,5 +1,6 @@
 """Takes a crawl out of the graph again, or a whole wiki, with all that no other crawl leads to."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from graph_stores.errors import Misuse
@@ -21,13 +22,27 @@ class ForgottenArticles:
     whole: bool
 
 
+async def is_known(store: Store, what: str) -> bool:
+    """Whether it is the name of a wiki or a title that was expanded from."""
+    wikis = await read_wikis(store)
+    return what in wikis or bool(_expanded_from(wikis, what))
+
+
+def _expanded_from(wikis: Mapping[str, Wiki], title: str) -> list[Wiki]:
+    wanted = _folded(title)
+    return [wiki for wiki in wikis.values() if any(wanted in map(str.casefold, crawl.seeds) for crawl in wiki.crawls)]
+
+
+def _folded(title: str) -> str:
+    return title.replace("_", " ").strip().casefold()
+
+
 async def forget_articles(store: Store, what: str) -> ForgottenArticles | None:
     """`what` is a title that was expanded from, or the name of a wiki; None where it is neither."""
     wikis = await read_wikis(store)
     if what in wikis:
         return await _forget(store, wikis[what], replace(wikis[what], crawls=()))
-    wanted = what.replace("_", " ").strip().casefold()
-    found = [wiki for wiki in wikis.values() if any(wanted in map(str.casefold, crawl.seeds) for crawl in wiki.crawls)]
+    wanted, found = _folded(what), _expanded_from(wikis, what)
     if len(found) > 1:
         raise Misuse(
             f"{what} was expanded from in several wikis: {', '.join(wiki.name for wiki in found)}",

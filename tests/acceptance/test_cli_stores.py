@@ -34,6 +34,7 @@ def test_a_folder_of_something_else(cli: Cli, command: str) -> None:
     assert [file.name for file in cli.folder.rglob("*")] == ["photos", "a.png"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["init", "status"])
 @pytest.mark.parametrize("scheme", ["kuzu", "ladybug"])
 @pytest.mark.parametrize("content", [PNG, b"hello\n"], ids=["png", "text"])

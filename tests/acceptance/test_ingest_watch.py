@@ -57,7 +57,8 @@ def ready_titles(mill: Mill) -> set[str]:
 def test_what_changes_is_ready_soon_a_burst_is_one_change_and_what_goes_is_gone(mill: Mill, job: Running) -> None:
     write(mill.root, "a.md", "# New\n\nother words\n")
     comes_about(job, lambda: ready_titles(mill) == {"New"}, "the edit is ready")
-    job.until_it_says("changed: corpus/a.md\n1 text embedded, ready in ")
+    job.until_it_says("changed: corpus/a.md\n")  # a line about progress may come in between
+    job.until_it_says("1 text embedded, ready in ")
 
     began = time.monotonic()
     for number in range(MANY):
@@ -83,7 +84,7 @@ async def test_what_is_ignored_is_not_even_looked_at(tmp_path: Path) -> None:
     root = Root(name="notes", location=tmp_path, rules=Rules())
     stop = asyncio.Event()
     looks = changes([root], own=None, stop=stop)
-    assert await anext(looks) == {root: []}, "once, for what changed before anybody looked"
+    assert await anext(looks) == [root], "once, for what changed before anybody looked"
     for number in range(100):
         write(tmp_path, f"build/{number}.txt", "made\n")
         write(tmp_path, "mill.log", f"line {number}\n")
@@ -92,6 +93,6 @@ async def test_what_is_ignored_is_not_even_looked_at(tmp_path: Path) -> None:
     assert not look.done()
     write(tmp_path, "a.md", "# A\n")
     async with asyncio.timeout(DEADLINE):
-        assert await look == {root: ["a.md"]}
+        assert await look == [root]
     stop.set()
     assert [each async for each in looks] == []

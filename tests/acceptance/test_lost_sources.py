@@ -90,7 +90,7 @@ def test_most_of_a_folder_is_deleted_only_with_permission_which_is_asked_for_on_
     document = mill.cli(*order, "--json")
     assert (document.code, document.error["code"]) == (1, "too_many_deletes")
     assert f"error: {document.error['message']}" == error
-    told, code = on_a_terminal(mill, order, typed="\n")
+    told, code = on_a_terminal(mill, order, typed_ahead="y\n", typed="\n")
     assert code == 1 and "14 of the 15 files of corpus" in told and found_files(mill) == FEW
     assert [run["outcome"] for run in mill.cli("runs", "list", "--json").json] == [*["failed"] * 3, "completed"]
     told, code = on_a_terminal(mill, order, typed="y\n")
@@ -98,12 +98,13 @@ def test_most_of_a_folder_is_deleted_only_with_permission_which_is_asked_for_on_
     assert mill.wrong() == []
 
 
-def on_a_terminal(mill: Mill, arguments: list[str], *, typed: str) -> tuple[str, int]:
+def on_a_terminal(mill: Mill, arguments: list[str], *, typed: str, typed_ahead: str = "") -> tuple[str, int]:
     command = mill.cli.command(*arguments)
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(mill.cli.folder)
         os.execve(sys.executable, command, {**mill.cli.environment, "TERM": "xterm", "COLUMNS": "200"})
+    os.write(terminal, typed_ahead.encode())
     told = b""
     while select.select([terminal], [], [], 60)[0]:
         try:

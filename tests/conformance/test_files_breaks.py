@@ -70,6 +70,7 @@ async def parsed_but_not_committed(lifecycle: Lifecycle) -> list[Result]:
     return [outcome for outcome in await step.work(nodes) if isinstance(outcome, Result)]
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_a_file_that_is_parsed_while_it_is_deleted_leaves_nothing_behind(
     mill: Mill, store: Store, folder: Folder
@@ -95,6 +96,7 @@ async def test_a_file_that_is_parsed_while_it_is_deleted_leaves_nothing_behind(
     await assert_equal_to_a_rebuild(mill, store)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_a_text_that_is_embedded_while_it_is_deleted_leaves_no_chunk_behind(
     mill: Mill, store: Store, folder: Folder, quick: Models
@@ -148,6 +150,7 @@ def link_token(batch: Batch) -> str | None:
     return batch.fence.token if batch.fence and batch.fence.name == HOLD else None
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_links_are_made_again_by_whoever_lost_the_right_to_make_them(mill: Mill, store: Store) -> None:
     taken: list[str] = []
@@ -195,6 +198,7 @@ async def test_the_right_to_link_is_not_given_up_while_a_commit_rests_on_it(
     assert refused == []
 
 
+@pytest.mark.long
 @HERE
 async def test_nothing_is_deleted_on_the_strength_of_links_that_are_not_committed(
     mill: Mill, store: Store, folder: Folder
@@ -222,6 +226,7 @@ async def test_nothing_is_deleted_on_the_strength_of_links_that_are_not_committe
     await assert_equal_to_a_rebuild(mill, store)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_what_cannot_be_read_back_is_the_error_of_its_own_file_and_forgetting_it_helps(
     mill: Mill, store: Store, folder: Folder
@@ -266,6 +271,7 @@ async def test_the_links_of_a_batch_are_whole_although_one_of_its_files_cannot_b
     assert {name for name, _ in links if name[0] in whole} == {f"{one}{other}" for one in whole for other in whole}
 
 
+@pytest.mark.long
 @HERE
 async def test_what_the_store_refused_of_a_file_is_written_when_it_is_linked_again(
     mill: Mill, store: Store, monkeypatch: pytest.MonkeyPatch

@@ -124,6 +124,7 @@ async def test_a_page_is_after_an_edit_and_back_what_it_would_be_if_it_were_new(
     await assert_equal_to_a_rebuild(mill)
 
 
+@pytest.mark.long
 @HERE
 async def test_a_text_of_which_nothing_but_signs_is_left_loses_its_vector_and_gets_it_back(
     mill: Mill, store: Store, folder: Folder
@@ -168,6 +169,7 @@ async def test_a_link_breaks_when_its_target_goes_and_is_whole_when_it_comes_bac
     assert back.links("LINKS_TO") == whole.links("LINKS_TO")
 
 
+@pytest.mark.long
 @HERE
 async def test_a_checkout_of_another_branch_and_back_asks_the_model_nothing_new(
     mill: Mill, folder: Folder, quick: Models
@@ -247,6 +249,7 @@ async def test_a_root_that_is_gone_is_no_order_to_delete(mill: Mill, store: Stor
     assert differences(await picture(store), before) == []
 
 
+@pytest.mark.long
 @HERE
 async def test_what_waits_in_a_root_that_is_gone_waits_on_and_loses_nothing(
     mill: Mill, store: Store, folder: Folder, tmp_path: Path
@@ -285,6 +288,7 @@ async def test_a_folder_that_was_forgotten_is_as_new_when_it_is_read_again(
     assert (await picture(store)).nodes == {}
 
 
+@pytest.mark.long
 @HERE
 async def test_a_root_may_be_a_single_file(store: Store, folder: Folder) -> None:
     mill = Mill(store=store, roots=[Source(path=folder.at("guide.md"))])

@@ -2,13 +2,13 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from graph_stores.model import NodeRow, Select, Value
+from graph_stores.model import NodeRow, Select, Table, Value
 from graph_stores.protocol import Store
 from orchestrator.files.elsewhere import HINT, Places, left_elsewhere, stranded
 from orchestrator.files.parse import ParseFiles
@@ -25,6 +25,7 @@ from tests.conformance.examples import HOUR, article, eventually, file, node, re
 from tests.conformance.folders import Folder, InProcess, Mill, Models, quicken
 from tests.conformance.pictures import differences, picture
 from tests.conformance.place import HERE, HERE_AND_ON_A_SERVER, IN_EVERY_FORM
+from tests.conformance.wrapped import wrapped
 
 GUIDE = "# Guide\n\nWhere it begins.\n\n## Install\n\nPut it there.\n\n## Use\n\nTurn the wheel.\n"
 NOTES = "# Notes\n\nSee [how](guide.md#install) and [all](guide.md), and ![it](img/wheel.png).\n"
@@ -175,6 +176,32 @@ async def test_files_elsewhere_wait_without_a_try_while_others_are_parsed(store:
     waiting = await files_of(store, "many")
     assert {(row.state, row.retry_count, row.lease, row.not_before) for row in waiting} == {("pending", 0, None, None)}
     assert said == [f"129 files of many are on mill-1 in {many.place}, which {this_host()} cannot read: {HINT}"]
+
+
+@HERE
+async def test_no_runner_claims_before_the_first_look_at_the_roots_has_ended(store: Store, folder: Folder) -> None:
+    """A second runner claimed files that only another machine has, and the message counted the few that it left."""
+    await discover(store, folder)
+    await carry_off(store, folder)
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def slowly(ask: Callable[..., Awaitable[Table]], question: str, *arguments: Value) -> Table:
+        asked.set()
+        await answer.wait()
+        return await ask(question, *arguments)
+
+    slow, _ = wrapped(store, ask=slowly)
+    said: list[str] = []
+    step = ParseFiles(slow, InProcess(make), Tally(), places=Places(slow, said.append))  # type: ignore[arg-type]
+    async with asyncio.TaskGroup() as runners:
+        runners.create_task(step.is_ready())
+        await asked.wait()
+        second = runners.create_task(step.is_ready())
+        await asyncio.sleep(0)
+        assert not second.done()
+        answer.set()
+    assert step.away == ["notes"]
+    assert said == [f"5 files of notes are on mill-1 in {folder.place}, which {this_host()} cannot read: {HINT}"]
 
 
 async def _idle(worker: Worker) -> bool:

@@ -45,6 +45,7 @@ async def test_projects_of_one_graph_have_vectors_of_different_lengths(store: St
     assert await found(await place.reopen(), 256) == ["long"]
 
 
+@pytest.mark.long
 @EMBEDDED
 @pytest.mark.parametrize("dimension", [8, 300], ids=["same length", "another length"])
 async def test_a_graph_with_vectors_of_fixed_length_is_brought_along(

@@ -1,6 +1,7 @@
 """Folders that vanish, are unmounted or lose most of their files: the run fails, nothing is deleted, and it heals."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -10,10 +11,11 @@ from typing import Any
 import pytest
 
 from graph_stores.errors import StoreClosed
-from graph_stores.model import Batch, Select
+from graph_stores.model import Batch, Ref, Select
 from graph_stores.protocol import Store
 from orchestrator.files import elsewhere, ingestion, scan
 from orchestrator.files.elsewhere import FilesElsewhere
+from orchestrator.files.forget import forget
 from orchestrator.files.parse import ParseFiles
 from orchestrator.files.roots import RootMissing, Source, resolve
 from orchestrator.job import Job, Plan, Report
@@ -145,6 +147,7 @@ async def test_the_run_of_a_folder_that_was_moved_away_fails_and_is_finished_onc
     await assert_equal_to_a_rebuild(mill)
 
 
+@pytest.mark.long
 @HERE
 async def test_files_that_were_found_wait_for_their_folder_and_their_run_fails(
     mill: Mill, store: Store, notes: Folder, tmp_path: Path
@@ -224,6 +227,7 @@ async def assert_refused(store: Store, report: Report, notes: Folder, count: int
     return run
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_files_that_vanish_after_they_were_found_wait_where_they_are_most_of_their_folder(
     mill: Mill, store: Store, notes: Folder, tmp_path: Path
@@ -260,6 +264,7 @@ async def test_files_that_bring_their_content_do_not_wait_for_a_folder_that_is_m
         await Mill(store=store, roots=[]).scan()
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_what_the_graph_has_of_files_that_vanish_while_they_are_parsed_is_kept(
     mill: Mill, store: Store, notes: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -294,6 +299,7 @@ async def test_what_the_graph_has_of_files_that_vanish_while_they_are_parsed_is_
     await assert_equal_to_a_rebuild(mill)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_files_that_vanish_from_behind_a_walk_count_as_gone(
     mill: Mill, store: Store, notes: Folder, tmp_path: Path
@@ -318,6 +324,7 @@ async def test_files_that_vanish_from_behind_a_walk_count_as_gone(
     await assert_refused(store, await drain(store), notes, 25)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_files_that_vanish_before_they_are_parsed_are_deleted_with_permission(
     mill: Mill, store: Store, notes: Folder, tmp_path: Path
@@ -335,6 +342,7 @@ async def test_files_that_vanish_before_they_are_parsed_are_deleted_with_permiss
     await assert_equal_to_a_rebuild(mill)
 
 
+@pytest.mark.long
 @HERE
 async def test_files_that_were_refused_are_deleted_by_a_run_that_may(
     mill: Mill, store: Store, notes: Folder, tmp_path: Path
@@ -350,6 +358,7 @@ async def test_files_that_were_refused_are_deleted_by_a_run_that_may(
     await assert_equal_to_a_rebuild(mill)
 
 
+@pytest.mark.long
 @HERE
 async def test_a_folder_is_walked_once_for_all_the_files_that_are_gone_from_it(
     mill: Mill, store: Store, notes: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -393,6 +402,7 @@ async def test_a_file_that_is_back_when_its_folder_is_looked_through_is_read(
     await assert_equal_to_a_rebuild(mill)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 @pytest.mark.parametrize("stages", ["parse", "link", "parse,link", "read,parse,link"])
 async def test_a_worker_of_some_stages_ends_where_files_wait_for_a_missing_folder(
@@ -446,7 +456,10 @@ async def test_a_worker_that_does_not_read_leaves_a_missing_folder_to_those_who_
 
 
 @HERE_AND_ON_A_SERVER
-async def test_an_empty_folder_deletes_nothing_however_small_it_was(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [(), ("lost+found", "sub/sub")], ids=["nothing", "empty folders"])
+async def test_an_empty_folder_deletes_nothing_however_small_it_was(
+    store: Store, tmp_path: Path, left: tuple[str, ...]
+) -> None:
     folder, other = Folder(tmp_path / "notes"), Folder(tmp_path / "other")
     folder.write("a.md", "# A\n\n[b](b.md)\n")
     folder.write("b.md", "# B\n")
@@ -455,12 +468,13 @@ async def test_an_empty_folder_deletes_nothing_however_small_it_was(store: Store
     await mill.run(NONE)
     before = await picture(store)
     away = folder.place.rename(tmp_path / "unmounted")
-    folder.place.mkdir()
+    for path in ("", *left):
+        (folder.place / path).mkdir(parents=True)
     report = await mill.run(NONE)
     assert {run.source: run.outcome for run in report.runs} == {"files:notes": "failed", "files:other": "completed"}
     assert isinstance(report.lost, MassDeletion) and "is its disk mounted?" in report.lost.message
     assert report.tally.deleted == 0 and differences(await picture(store), before) == []
-    folder.place.rmdir()
+    shutil.rmtree(folder.place)
     away.rename(folder.place)
     await mill.run(NONE)
     assert differences(await picture(store), before) == []
@@ -565,6 +579,7 @@ async def test_a_worker_stops_a_run_that_nobody_allowed_to_delete(mill: Mill, st
     assert differences(await picture(store), before) == []
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_of_two_folders_the_one_that_is_there_is_finished(store: Store, notes: Folder, tmp_path: Path) -> None:
     other = Folder(tmp_path / "other")
@@ -582,6 +597,7 @@ async def test_of_two_folders_the_one_that_is_there_is_finished(store: Store, no
     await assert_equal_to_a_rebuild(mill)
 
 
+@pytest.mark.long
 @HERE
 async def test_a_repair_deletes_no_more_than_a_run_may(mill: Mill, store: Store, notes: Folder) -> None:
     await mill.run(NONE)
@@ -602,6 +618,7 @@ async def test_a_repair_deletes_no_more_than_a_run_may(mill: Mill, store: Store,
     assert len((await picture(store)).of("File")) == 31
 
 
+@pytest.mark.long
 @HERE
 async def test_a_watch_says_what_is_gone_deletes_nothing_and_follows_the_folder_when_it_is_back(
     mill: Mill, store: Store, notes: Folder, tmp_path: Path
@@ -640,3 +657,119 @@ async def test_a_watch_says_what_is_gone_deletes_nothing_and_follows_the_folder_
     job.stop()
     await running
     assert job.tally.deleted == 0
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_watch_ends_following_a_root_that_was_forgotten(
+    mill: Mill, store: Store, notes: Folder, tmp_path: Path
+) -> None:
+    other = Folder(tmp_path / "other")
+    other.write("o.md", "# O\n")
+    running = asyncio.create_task(Mill(store=store, roots=[notes, other], said=mill.said).run(NONE, watch=True))
+
+    async def ready(count: int) -> bool:
+        assert not running.done(), running
+        return len(await store.nodes(Select(labels=["File"], states=["ready"], limit=100))) == count
+
+    await eventually(lambda: ready(31))
+    assert (await forget(store, "notes")).files == 30
+    notes.write("a/new.md", "# New\n")
+    other.write("p.md", "# P\n")
+    await eventually(lambda: ready(2))
+    assert (await forget(store, "other")).files == 2
+    async with asyncio.timeout(60):
+        report = await running
+    told = [line for line in mill.said if "forgotten" in line]
+    assert told == [
+        f"{folder.place.name} was forgotten: {folder.place} is no longer followed" for folder in (notes, other)
+    ]
+    assert (report.stopped, report.lost, report.standing.total) == (False, None, 0)
+
+
+@HERE_AND_ON_A_SERVER
+@pytest.mark.parametrize("moment", ["found", "parsed"])
+async def test_a_job_leaves_nothing_of_a_root_that_is_forgotten_meanwhile(
+    store: Store, notes: Folder, moment: str
+) -> None:
+    is_forgotten = False
+
+    async def commit(real: Any, batch: Batch) -> None:
+        nonlocal is_forgotten
+        labels = {node.label for node in batch.nodes}
+        if ("File" if moment == "found" else "MarkdownSection") in labels and not is_forgotten:
+            is_forgotten = True
+            await forget(store, "notes")
+        await real(batch)
+
+    disturbed, _ = wrapped(store, commit=commit)
+    async with asyncio.timeout(60):
+        report = await Mill(store=disturbed, roots=[notes]).run(NONE)
+    assert is_forgotten
+    assert (report.stopped, report.lost, report.standing.total) == (False, None, 0)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_files_of_a_root_that_is_not_in_the_project_are_dropped(mill: Mill, store: Store) -> None:
+    """As a `forget` leaves them that was killed."""
+    await mill.job(NONE, stages=0).run()
+    [root] = (await store.ask("roots")).rows
+    await store.commit(Batch(deletions=[Ref(label="Directory", uuid=root[0])]))
+    await drain(store)
+    assert await store.nodes(Select(labels=["File"], limit=100)) == []
+
+
+@HERE_AND_ON_A_SERVER
+async def test_a_watch_tells_and_counts_a_folder_that_is_renamed(mill: Mill, store: Store, notes: Folder) -> None:
+    await mill.run(NONE)
+    mill.said.clear()
+    job = mill.job(NONE, watch=True)
+    running = asyncio.create_task(job.run())
+
+    async def told(words: str) -> bool:
+        assert not running.done(), running
+        return any(line.startswith(words) for line in mill.said)
+
+    await eventually(lambda: told("watching"))
+    notes.at("a").rename(notes.at("moved"))
+    await eventually(lambda: told("ready in"))
+    notes.write("b/01.md", "# Another page\n")
+    await eventually(lambda: told("changed: notes/b/01.md"))
+    job.stop()
+    report = await running
+    moved = [line for line in mill.said if "a/" in line or "moved" in line]
+    assert moved == [
+        "new: notes/moved/00.md, notes/moved/06.md, notes/moved/12.md and 2 more; "
+        "gone: notes/a/00.md, notes/a/06.md, notes/a/12.md and 2 more"
+    ]
+    tally = report.tally
+    assert (tally.read - tally.unchanged, tally.unchanged, tally.deleted) == (6, 30, 5)
+
+
+@HERE_AND_ON_A_SERVER
+async def test_what_a_watch_reads_at_first_is_not_counted_as_unchanged(
+    mill: Mill, notes: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is looked through twice at the same time."""
+    looked = asyncio.Event()
+    real = scan.Scanner.scan
+
+    async def scanning(scanner: Any, *arguments: Any, reading: Any = None, **options: Any) -> Any:
+        if reading:
+            with suppress(TimeoutError):  # a second look at the start would come first
+                async with asyncio.timeout(2):
+                    await looked.wait()
+        scanned = await real(scanner, *arguments, reading=reading, **options)
+        looked.set()
+        return scanned
+
+    monkeypatch.setattr(scan.Scanner, "scan", scanning)
+    job = mill.job(NONE, watch=True)
+    running = asyncio.create_task(job.run())
+
+    async def is_read() -> bool:
+        return job.tally.linked == 30 and any(line.startswith("watching") for line in mill.said)
+
+    await eventually(is_read)
+    job.stop()
+    tally = (await running).tally
+    assert (tally.read, tally.unchanged) == (30, 0)

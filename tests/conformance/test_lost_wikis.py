@@ -159,6 +159,7 @@ async def test_a_dump_that_is_whole_again_needs_no_permission(crawler: Crawler, 
     assert differences(await crawler.picture(), before) == []
 
 
+@pytest.mark.long
 @HERE
 async def test_ten_articles_or_a_third_are_deleted_as_ever(crawler: Crawler, wiki: Wiki) -> None:
     await crawler.expand(**ORDER)
@@ -219,6 +220,7 @@ async def unread(store: Store) -> dict[str, int]:
     return {row.name: row.retry_count for row in rows}
 
 
+@pytest.mark.long
 @HERE
 async def test_a_dump_that_cannot_be_read_any_more_in_the_middle_of_a_run_fails_it(
     crawler: Crawler, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

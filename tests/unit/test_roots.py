@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from graph_stores.errors import Misuse
-from orchestrator.files.roots import Root, RootMissing, Source, refuse_graph_itself, resolve, this_host
+from orchestrator.files.roots import Root, RootMissing, Source, refuse_graph_itself, resolve, resolve_all, this_host
 from pipelines.files.walk import Rules
 
 
@@ -35,6 +35,12 @@ def test_a_name_that_is_taken_gets_as_many_of_those_above_as_it_takes(tmp_path: 
     second = resolve(Source(path=two), known(first))
     third = resolve(Source(path=three), known(first, second))
     assert [first.name, second.name, third.name] == ["docs", "x.docs", "two.x.docs"]
+
+
+def test_a_folder_and_its_part_in_one_command_are_the_folder(tmp_path: Path) -> None:
+    part = folder(tmp_path / "mill" / "docs")
+    sources = [Source(path=part), Source(path=part.parent)]
+    assert resolve_all(sources, {}) == {"mill": root("mill", part.parent)}
 
 
 def test_a_person_may_choose_the_name(tmp_path: Path) -> None:
