@@ -34,7 +34,7 @@ _BEATS_PER_LEASE, _BEATS_UNHEARD = 6, 2
 _PARTING_SECONDS = 10.0
 _SILENT_LEASES = 2
 _REMEMBERED = timedelta(days=1)
-_SHOWN_GONE = timedelta(hours=1)
+_SHOWN_GONE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class AtWork:
 
 
 async def read_workers(store: Store) -> list[AtWork]:
-    """Those at work, and those that disappeared in the last hour; who ended well is nobody's concern."""
+    """The running workers, and those that disappeared in the last ten minutes."""
     shown = [each for each in await _known(store) if _is_shown(each)]
     if not shown:
         return []

@@ -27,9 +27,9 @@ def print_failures(kinds: Sequence[Kind], nodes: Sequence[Failed], graphmill: st
     print_parts(_kinds(kinds), "", _nodes(nodes), *more, "", advice)
 
 
-def print_found(found: Sequence["Found"]) -> None:
+def print_found(found: Sequence["Found"], *, nothing: str) -> None:
     if not found:
-        print_parts("nothing that is ready is near enough")
+        print_parts(nothing)
         return
     for each in found:
         title = Text(printable(each.name), "bold")

@@ -60,23 +60,30 @@ class Lines:
 
 
 class Gauge:
-    """What a bar shows of one stage: counts and a filled share that never go back, whatever more there is to do.
+    """What a bar shows of one stage: counts and a filled share, which never decrease until everything is at rest.
 
-    No share is known while sources are still being read, or before they are.
+    The total includes what is still to come from the stages before. While sources are being read no share is known.
+    At rest the bar is full, whatever was thought to come: files that were to be parsed may be gone. A watch goes on
+    from there with what is new.
     """
 
     def __init__(self) -> None:
         self.done = self.total = 0
         self.share: float | None = None
+        self._rested = False
+
+    def rest(self, done: int) -> None:
+        """Nothing is left to do."""
+        self.done = self.total = max(self.done, done)
+        self.share, self._rested = 1.0, True
 
     def read(self, done: int, pace: Pace, *, is_reading: bool) -> None:
+        if self._rested and pace.remaining + pace.ahead:
+            self.share, self._rested = None, False
         self.done = max(self.done, done)
-        self.total = max(self.total, self.done + pace.remaining)
-        if is_reading and self.share is None:
-            return
-        # What is still to come from the stages before is part of the whole, or the bar would be full too early.
-        if whole := self.done + pace.remaining + pace.ahead:
-            self.share = max(self.share or 0.0, self.done / whole)
+        self.total = max(self.total, self.done + pace.remaining + pace.ahead)
+        if self.total and not (is_reading and self.share is None):
+            self.share = max(self.share or 0.0, self.done / self.total)
 
 
 class Bars:
@@ -103,17 +110,20 @@ class Bars:
         self._bars.console.print(printable(text))
 
     def show(self, tally: Tally, standing: Standing) -> None:
+        rests = bool(tally.read) and not standing.remaining and not standing.is_reading
         unchanged = f", {tally.unchanged:,} unchanged" if tally.unchanged else ""
-        self._draw("read", tally.read, Pace(remaining=0, rate=0.0), standing, f"{tally.read:,}{unchanged}")
+        self._draw("read", tally.read, Pace(remaining=0, rate=0.0), standing, f"{tally.read:,}{unchanged}", rests=rests)
         for name, attribute in _STAGES:
-            self._draw(name, getattr(tally, attribute), standing.stages[name], standing)
+            self._draw(name, getattr(tally, attribute), standing.stages[name], standing, rests=rests)
 
     def close(self) -> None:
         self._bars.stop()
 
-    def _draw(self, name: str, done: int, pace: Pace, standing: Standing, told: str = "") -> None:
+    def _draw(self, name: str, done: int, pace: Pace, standing: Standing, told: str = "", *, rests: bool) -> None:
         gauge = self._gauges[name]
         gauge.read(done, pace, is_reading=standing.is_reading)
+        if rests:
+            gauge.rest(done)
         told = told or " · ".join([f"{gauge.done:,} of {gauge.total:,}", *_pace_and_outlook(standing, name)])
         total = None if gauge.share is None else 1.0
         self._bars.update(self._tasks[name], completed=gauge.share or 0.0, total=total, told=told)

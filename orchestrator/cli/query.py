@@ -104,7 +104,7 @@ def _pairs(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict
 @click.command(cls=Command)
 @click.argument("cypher", required=False)
 @click.option("--name", metavar="NAME", help="Run a query of the catalogue.", shell_complete=offered(query_names))
-@click.option("--list", "list_all", is_flag=True, help="Show the catalogue.")
+@click.option("--list", "list_all", is_flag=True, help="Show the catalogue; with -v also the text of each query.")
 @click.option("--param", "parameters", metavar="K=V", multiple=True, callback=_pairs, help="Fill in $K. Repeatable.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--vectors", is_flag=True, help="Print vectors in full, and not as <256 numbers>.")
@@ -176,7 +176,7 @@ def _print_catalogue(options: GlobalOptions) -> None:
         return
     from orchestrator.cli.tables import print_catalogue
 
-    print_catalogue(queries)
+    print_catalogue(queries, options.graphmill, with_texts=options.verbose)
 
 
 def _catalogue(options: GlobalOptions) -> Sequence[NamedQuery]:
@@ -203,7 +203,7 @@ async def named_query(store: Store, name: str) -> str:
 
 
 def _given(cypher: str | None) -> str:
-    if cypher is None and sys.stdin.isatty():
+    if cypher is None and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("there is no query: give it as an argument, by --name, or on standard input")
     try:
         text = sys.stdin.read() if cypher in (None, "-") else cypher

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
-@click.group(params=global_options())
-def runs() -> None:
-    """Show the runs over each source, try one again, or cancel it."""
+@click.group(params=global_options(), invoke_without_command=True)
+@click.pass_context
+def runs(ctx: click.Context) -> None:
+    """Show the runs over each source, try one again, or cancel it. Without a command: list them."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
 
 
 @runs.command("list", cls=Command)

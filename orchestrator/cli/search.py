@@ -52,21 +52,31 @@ def search(
 
     session = Session.begin(options, embedder=embedder, embedder_url=embedder_url)
 
-    async def answer(store: "Store") -> "list[Found]":
+    async def answer(store: "Store") -> "tuple[list[Found], bool]":
         from pipelines.embedding import open_embedder
 
         model = await open_embedder(await session.embedder_of(store))
         if model is None:
             raise click.UsageError("the embedder none makes no vectors to search with; name another with --embedder")
         try:
-            return await nearest(store, model, text, limit=limit, labels=labels, min_score=min_score, hops=hops)
+            found = await nearest(store, model, text, limit=limit, labels=labels, min_score=min_score, hops=hops)
+            return found, bool(found) or await _is_any_text_ready(store)
         finally:
             await model.close()
 
-    found = session.run(answer)
+    found, is_any_ready = session.run(answer)
     if options.json:
         click.echo(dumps([each.document() for each in found]))
         return
     from orchestrator.cli.listings import print_found
 
-    print_found(found)
+    nothing = "no text is near enough" if is_any_ready else f"no text is ready yet; see: {options.graphmill} status"
+    print_found(found, nothing=nothing)
+
+
+async def _is_any_text_ready(store: "Store") -> bool:
+    from graph_stores.model import Select
+    from orchestrator.stages import TEXTS
+    from orchestrator.states import State
+
+    return bool(await store.nodes(Select(labels=TEXTS, states=[State.READY.value], limit=1)))

@@ -8,6 +8,7 @@ from orchestrator.cli.text import duration, printable
 from orchestrator.files.roots import KIND as FILES
 from orchestrator.job import Report
 from orchestrator.states import State
+from orchestrator.tally import Tally
 from orchestrator.wikipedia.wikis import KIND as WIKI
 
 _SHOWN_REASONS = 5
@@ -21,6 +22,7 @@ def document(report: Report) -> dict[str, Any]:
         "read": tally.read,
         "parsed": tally.parsed,
         "embedded": tally.embedded,
+        "cached": tally.cached,
         "unchanged": tally.unchanged,
         "deleted": tally.deleted,
         "seconds": round(report.seconds, 3),
@@ -90,8 +92,14 @@ def _runs(report: Report, graphmill: str) -> list[str]:
 def _deeds(report: Report) -> str:
     tally = report.tally
     done = ", ".join([*_looked_at(report), *([f"{tally.deleted:,} deleted"] if tally.deleted else [])])
-    told = [*([done] if done else []), *([f"{_counted(tally.embedded, 'text')} embedded"] if tally.embedded else [])]
-    return f"{'; '.join(told) or 'nothing done'} in {_seconds(report.seconds)}"
+    told = [*([done] if done else []), *([_embedded(tally)] if tally.embedded else [])]
+    nothing = "no files found" if any(run.kind == FILES for run in report.runs) else "nothing done"
+    return f"{'; '.join(told) or nothing} in {_seconds(report.seconds)}"
+
+
+def _embedded(tally: Tally) -> str:
+    cached = f" ({tally.cached:,} from the cache)" if tally.cached else ""
+    return f"{_counted(tally.embedded, 'text')} embedded{cached}"
 
 
 def _looked_at(report: Report) -> list[str]:
@@ -114,7 +122,7 @@ def _looked_at(report: Report) -> list[str]:
 
 def _what_was_read(report: Report) -> str:
     known = {FILES: "file", WIKI: "article"}
-    kinds = {run.kind for run in report.runs} & set(known)
+    kinds = set(report.kinds) or {run.kind for run in report.runs} & set(known)
     if not kinds:
         kinds = {kind for kind, label in ((FILES, "File"), (WIKI, "Article")) if label in report.standing.labels}
     return known[kinds.pop()] if len(kinds) == 1 else "source"

@@ -97,10 +97,19 @@ def print_table(table: Table) -> None:
     print_parts(_answer_table(table), Text(f"{count:,} row{'' if count == 1 else 's'}", "dim"))
 
 
-def print_catalogue(queries: Sequence[NamedQuery]) -> None:
+def print_catalogue(queries: Sequence[NamedQuery], graphmill: str, *, with_texts: bool) -> None:
+    if with_texts:
+        for query in queries:
+            title = Text.assemble((query.name, "bold"), f"  {query.about}")
+            print_parts(title, Padding(Text(query.text, "dim"), (0, 0, 1, 4)))
+        return
+    grid = RichTable(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column()
     for query in queries:
-        title = Text.assemble((query.name, "bold"), f"  {query.about}")
-        print_parts(title, Padding(Text(query.text, "dim"), (0, 0, 1, 4)))
+        grid.add_row(query.name, query.about)
+    run, show = f"{graphmill} query --name NAME", f"{graphmill} query --list -v"
+    print_parts(grid, "", Text(f"run one: {printable(run)}; show their Cypher: {printable(show)}", "dim"))
 
 
 def write_csv(table: Table) -> None:

@@ -122,6 +122,18 @@ def test_a_text_that_fails_is_told_with_its_place_and_retried_when_asked(notes: 
         assert "error" not in drained.json["states"] and drained.json["eta_seconds"] == 0
 
 
+def test_a_search_before_any_text_is_ready_says_so(notes: Cli) -> None:
+    assert notes("ingest", "notes").code == 0
+    assert notes("query", "--write", "MATCH (n:MarkdownSection) SET n._state = 'linked'").code == 0
+    found = notes("search", "grain")
+    assert (found.code, found.out) == (0, "no text is ready yet; see: graphmill status\n")
+
+
+def test_an_empty_folder_has_no_files(notes: Cli) -> None:
+    (notes.folder / "empty").mkdir()
+    assert notes("ingest", "empty", "--embedder", "none").out.startswith("no files found in ")
+
+
 @pytest.mark.long
 def test_search_shows_the_score_the_place_and_a_snippet_in_the_space_of_the_graph(notes: Cli) -> None:
     assert notes("ingest", "notes").code == 0
@@ -134,19 +146,23 @@ def test_search_shows_the_score_the_place_and_a_snippet_in_the_space_of_the_grap
     found = notes("search", "grain and stone", "--json").json
     assert [set(each) >= {"uuid", "label", "name", "score", "source", "text"} for each in found] == [True] * 3
     assert [each["score"] for each in found] == sorted((each["score"] for each in found), reverse=True)
-    assert notes("search", "grain", "--min-score", "0.99").out == "nothing that is ready is near enough\n"
+    assert notes("search", "grain", "--min-score", "0.99").out == "no text is near enough\n"
     refused = notes.refused("search", "x", "--embedder", "none", code="misuse", exit_code=2)
     assert "the embedder none makes no vectors to search with" in refused.err
 
 
+@pytest.mark.long
 def test_forget_takes_a_source_out_of_the_graph_and_leaves_its_files(notes: Cli) -> None:
     write(notes.folder, {"other/a.txt": "Something else altogether."})
     assert notes("ingest", "notes", "other", "--embedder", "none").code == 0
     assert "notes, other" in notes.refused("forget", "nowhere", code="not_in_graph", exit_code=2).err
     gone = {"root": "notes", "files": 1, "whole": False, "freed_bytes": 0}
-    assert notes("forget", "notes/bake.md", "--json").json == gone
+    assert notes("forget", "notes/bake.md", "--yes", "--json").json == gone
     before = (notes.folder / "graph.kuzu").stat().st_size
-    told = notes("forget", "notes").out
+    refused = notes.refused("forget", "notes", code="misuse", exit_code=2).err
+    assert "2 files of notes, and the root itself, would be removed" in refused
+    assert "to do so: graphmill forget notes --yes" in refused
+    told = notes("forget", "notes", "--yes").out
     assert re.fullmatch(r"forgot 2 files of notes, and the root itself; \d+ MB of disk space given back\n", told)
     assert (notes.folder / "graph.kuzu").stat().st_size < before / 2
     assert (notes.folder / "notes/mill.md").exists()

@@ -49,6 +49,7 @@ def no_server() -> str:
         return f"bolt://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.long
 def test_init_again_changes_nothing(served: Cli) -> None:
     assert served("init", "--json").json["did"] == "nothing"
 
@@ -69,12 +70,14 @@ def test_status_and_query_answer_as_they_do_elsewhere(served: Cli) -> None:
     assert "(File a.py)" in served("query", text).out
 
 
+@pytest.mark.long
 def test_queries_of_the_catalogue_run_by_their_names(served: Cli) -> None:
     for query in served("query", "--list", "--json").json[::10]:
         outcome = served("query", "--name", query["name"], "--json")
         assert outcome.code == 0, (query["name"], outcome.out)
 
 
+@pytest.mark.long
 def test_odd_values_are_written_as_iso_8601_or_text(served: Cli) -> None:
     text = (
         "RETURN datetime('2026-01-02T03:04:05Z') AS t, date('2026-01-02') AS d, duration('P1DT2H') AS l, "
@@ -90,11 +93,13 @@ def test_a_write_is_refused_by_the_server(served: Cli) -> None:
     assert "--write" in served.refused("query", "CREATE (:File {uuid: 'x'})", code="write_refused").err
 
 
+@pytest.mark.long
 def test_a_syntax_error_shows_where(served: Cli) -> None:
     outcome = served.refused("query", "MATCH (f:File) RETRUN f", code="query_failed")
     assert re.search(r"line 1, column \d+", outcome.err)
 
 
+@pytest.mark.long
 def test_a_query_that_runs_too_long_is_stopped(served: Cli) -> None:
     outcome = served("query", SLOW, "--timeout", "0.5")
     assert outcome.code == 1
@@ -107,6 +112,7 @@ def test_a_wrong_password(served: Cli) -> None:
     assert "NEO4J_PASSWORD" in outcome.err
 
 
+@pytest.mark.long
 def test_no_password_and_no_terminal_to_ask_on(served: Cli) -> None:
     outcome = served.refused("status", code="password_missing", env={"NEO4J_PASSWORD": ""})
     assert "needs a password for neo4j" in outcome.err
@@ -142,16 +148,19 @@ def test_a_worker_that_waits_ends_at_ctrl_c(cli: Cli, no_server: str) -> None:
     assert worker.returncode == 130
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("url", ["bolt://no-such-host.invalid", "bolt+s"])
 def test_a_worker_does_not_wait_for_what_can_never_be(served: Cli, url: str) -> None:
     store = served.environment["GRAPHMILL_STORE"].replace("bolt", url) if url == "bolt+s" else url
     served.refused("worker", "--store", store, code="store_unavailable")
 
 
+@pytest.mark.long
 def test_a_worker_does_not_wait_with_a_wrong_password(served: Cli) -> None:
     served.refused("worker", code="authentication_failed", env={"NEO4J_PASSWORD": "not-the-password"})
 
 
+@pytest.mark.long
 def test_a_database_that_is_not_there(served: Cli) -> None:
     url = f"{served.environment['GRAPHMILL_STORE']}/nosuchdatabase"
     assert "nosuchdatabase" in served.refused("status", "--store", url, code="unknown_database").err

@@ -103,6 +103,9 @@ def test_the_catalogue_lists_name_purpose_and_text(cli: Cli) -> None:
     assert all(set(query) == {"name", "about", "text"} for query in queries)
     shown = cli("query", "--list").out
     assert all(query["name"] in shown and query["about"] in shown for query in queries)
+    assert not any(query["text"] in shown for query in queries)
+    first_lines = [query["text"].splitlines()[0] for query in queries]
+    assert all(line in cli("query", "--list", "-v").out for line in first_lines)
     assert not (cli.folder / "graph.kuzu").exists()
 
 

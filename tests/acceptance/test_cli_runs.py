@@ -93,6 +93,7 @@ def test_runs_are_listed_the_latest_first_and_shown_with_their_partitions(mill: 
     short = first["id"][:8]
     table = told(mill, "runs", "list").out
     assert [line.split()[0] for line in table.splitlines()[2:]] == [second["id"][:8], short]
+    assert told(mill, "runs").out == table
     page = told(mill, "runs", "show", short).out
     assert page.startswith(first["id"]) and "none → " in page
     _what_cannot_be_done_is_misuse(mill, short)

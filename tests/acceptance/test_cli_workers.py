@@ -88,6 +88,7 @@ def table(mill: Mill) -> str:
     return outcome.out
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mill_on", ["neo4j"], indirect=True)
 def test_of_two_workers_one_is_killed_and_the_other_takes_over(held_up: tuple[Mill, Running]) -> None:
@@ -113,6 +114,7 @@ def test_of_two_workers_one_is_killed_and_the_other_takes_over(held_up: tuple[Mi
     assert gone == {job.process.pid: ("disappeared", 0), first.process.pid: ("disappeared", 0)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "code"), [(99, "schema_newer"), (1, "schema_older")])
 def test_a_worker_of_another_version_does_not_start(filled: Cli, number: int, code: str) -> None:
     filled.python(SET_SCHEMA, str(number))

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from orchestrator.cli import live
 from orchestrator.cli.init import _sentence
-from orchestrator.cli.live import Gauge, Lines
+from orchestrator.cli.live import Bars, Gauge, Lines
 from orchestrator.cli.summary import document, sentences
 from orchestrator.cli.verify import agreeing
 from orchestrator.files.ingestion import told_changes
+from orchestrator.files.scan import Changes
 from orchestrator.job import Job, Report
 from orchestrator.progress import Pace, Standing
 from orchestrator.tally import Tally
@@ -105,9 +106,42 @@ def test_a_bar_is_not_full_before_the_whole_is_known_nor_when_more_is_to_come() 
     gauge.read(5, Pace(remaining=0, rate=1.0), is_reading=True)
     assert gauge.share is None
     gauge.read(5, Pace(remaining=0, rate=1.0, ahead=15), is_reading=False)
+    assert (gauge.done, gauge.total) == (5, 20), "bar and figures have one total"
     assert gauge.share == 0.25
     gauge.read(20, Pace(remaining=0, rate=1.0), is_reading=False)
     assert gauge.share == 1.0
+
+
+def test_a_bar_is_full_once_everything_is_at_rest_and_goes_on_with_what_is_new() -> None:
+    def shown(gauge: Gauge) -> tuple[int, int, float | None]:
+        return gauge.done, gauge.total, gauge.share
+
+    gauge = Gauge()
+    gauge.read(0, Pace(remaining=3, rate=0.0), is_reading=False)
+    gauge.rest(0)
+    assert shown(gauge) == (0, 0, 1.0), "the files that were to be parsed are gone"
+    gauge.read(700, Pace(remaining=338, rate=1.0), is_reading=False)
+    gauge.rest(700)
+    assert shown(gauge) == (700, 700, 1.0)
+    gauge.read(700, Pace(remaining=100, rate=1.0), is_reading=False)
+    assert shown(gauge) == (700, 800, 0.875)
+
+
+def test_the_bars_of_a_watch_are_full_while_nothing_is_left_to_do() -> None:
+    bars = Bars()
+    try:
+        for states, left in (({}, 0), ({"linked": 338}, 338), ({"ready": 900}, 0)):
+            bars.show(Tally(read=214, embedded=700), standing(states, embed=Pace(remaining=left, rate=0.0)))
+        told = {task.description: (task.percentage, task.fields["told"]) for task in bars._bars.tasks}
+    finally:
+        bars.close()
+    full = 100.0
+    assert told == {
+        "read": (full, "214"),
+        "parse": (full, "0 of 0"),
+        "link": (full, "0 of 0"),
+        "embed": (full, "700 of 700"),
+    }
 
 
 def test_the_end_says_what_to_do_next() -> None:
@@ -223,15 +257,21 @@ def test_what_the_default_excludes_left_out_is_one_line_that_says_how_to_see_it(
     )
 
 
+def test_what_was_read_is_called_by_its_kind_also_where_nothing_is_left_of_it() -> None:
+    tally, nothing = Tally(read=6, unchanged=6), replace(standing({}), labels={})
+    ended = replace(report({}), tally=tally, standing=nothing, kinds=frozenset({"files"}))
+    assert sentences(ended, {}, {}, "graphmill", until_stopped=True) == ["6 files checked, all unchanged in 1 min"]
+
+
 def test_what_a_watch_saw_is_told_by_name() -> None:
-    before = {"a.md": "1", "b.md": "1", "old.md": "1", "same.md": "1"}
-    after = {"a.md": "2", "b.md": "2", "same.md": "1", **{f"n{number}.md": "1" for number in range(5)}}
-    assert told_changes("notes", before, after) == (
+    found = Changes(changed=["b.md", "a.md", "n1.md"], new=[f"n{number}.md" for number in range(5)], gone=["old.md"])
+    assert told_changes("notes", found) == (
         "changed: notes/a.md, notes/b.md; new: notes/n0.md, notes/n1.md, notes/n2.md and 2 more; gone: notes/old.md"
     )
-    assert told_changes("notes", before, before) == ""
-    assert told_changes("notes", {}, {}, more=7) == "7 gone"
-    assert told_changes("notes", {"a.md": "1"}, {}, more=1200) == "gone: notes/a.md; 1,200 more gone"
+    assert told_changes("notes", Changes()) == ""
+    assert told_changes("notes", Changes(gone=[f"{number:04}" for number in range(1203)])) == (
+        "gone: notes/0000, notes/0001, notes/0002 and 1,200 more"
+    )
 
 
 def test_the_next_command_is_one_that_works() -> None:
