@@ -16,8 +16,8 @@ from tests.report import REPORT, SuiteProgress
 # By level: the markers of the tests that it leaves out.
 LEVELS = {"": ("long", "torch", "soak"), "--all": ("soak", "short"), "--soak": ("short",)}
 NOTHING_COLLECTED = 5
-# More than there are cores: the tests of the server wait for it, and those of the command line for their children.
-AT_ONCE = 3
+# More than there are cores: tests wait for a server, for child processes and for the disk.
+AT_ONCE = 4
 _KUZU = "not ladybug and not neo4j"
 
 
@@ -73,7 +73,7 @@ class Suite:
         """The line for a suite that has ended."""
         failed = len(self.progress.failed)
         outcome = "ok" if not self.failed else f"{failed} FAILED" if failed else f"FAILED (exit code {self.code})"
-        return f"{self.name:18}{self.progress.ended:6,} tests{time.monotonic() - self.began:7.0f} s  {outcome}"
+        return f"{self.name:22}{self.progress.ended:6,} tests{time.monotonic() - self.began:7.0f} s  {outcome}"
 
 
 def suites(arguments: Sequence[str]) -> list[Suite]:
@@ -86,11 +86,16 @@ def suites(arguments: Sequence[str]) -> list[Suite]:
         ]
     return [
         Suite(name="neo4j", marked="neo4j"),
-        Suite(name="kuzu conformance", marked=_KUZU, paths=["tests/conformance"]),
+        Suite(name="kuzu conformance a-j", marked=_KUZU, paths=_conformance("a-j")),
+        Suite(name="kuzu conformance k-z", marked=_KUZU, paths=_conformance("k-z")),
         Suite(name="kuzu acceptance", marked=_KUZU, paths=["tests/acceptance"]),
         Suite(name="ladybug", marked="ladybug"),
         Suite(name="unit", marked=_KUZU, paths=["tests/unit"]),
     ]
+
+
+def _conformance(initials: str) -> list[str]:
+    return sorted(str(path) for path in Path("tests/conformance").glob(f"test_[{initials}]*.py"))
 
 
 def run(waiting: list[Suite], folder: Path, without: Sequence[str], arguments: Sequence[str]) -> Iterator[Suite]:

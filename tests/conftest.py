@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pytest
-from neo4j_server import Neo4jServer
+from neo4j_server import Neo4jServer, cache_directory
 
 from graph_stores import Credentials, open_store
 from graph_stores.model import VectorSpace
@@ -22,6 +22,8 @@ os.environ.setdefault(
     "-XX:+UseSerialGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=5000"
     " -XX:Tier4CompileThreshold=40000",
 )
+# Tests move XDG_CACHE_HOME into folders that are deleted after them, and one of them starts the server for all others.
+os.environ.setdefault("GRAPHMILL_NEO4J_CACHE", str(cache_directory()))
 
 
 class Neo4jAccess(Protocol):
@@ -55,7 +57,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     parameters = callspec.id.split("-") if callspec else []
     if "ladybug" in parameters:
         item.add_marker("ladybug")
-    has_server_of_its_own = not {"private_neo4j", "open_neo4j"}.isdisjoint(fixtures)
+    has_server_of_its_own = not {"private_neo4j", "open_neo4j", "own_server"}.isdisjoint(fixtures)
     if "neo4j" in parameters or "neo4j_server" in fixtures or has_server_of_its_own:
         item.add_marker("neo4j")
     if has_server_of_its_own:  # a fresh JVM plans every query anew: half a minute a test

@@ -17,25 +17,40 @@ from orchestrator.lifecycle import Lifecycle
 from tests.conformance.examples import AT_ONCE
 from tests.conformance.place import ENGINES, Place
 
-# Tests of a store always run on every engine. What builds on stores, and what guards the files of an embedded one, is
-# always tested on Kuzu, and on the other engines by `scripts/test --all`.
-KUZU_FIRST = (
-    *(
-        "test_adopted_labels",
-        "test_checks",
-        "test_copying",
-        "test_expansion_",
-        "test_files_",
-        "test_kuzu_",
-        "test_ledger",
-    ),
-    *("test_losses", "test_lost_", "test_migration_", "test_repair", "test_runs", "test_settle", "test_shared_turns"),
-    *("test_stages", "test_stuck", "test_worker"),
+# Without --all: tests of stores run on Kuzu and Neo4j, those that write or search also on Ladybug, a fork of Kuzu
+# behind the same code. Tests of what builds on stores, and of the files of an embedded one, run on Kuzu.
+ON_LADYBUG = [
+    "test_claims",
+    "test_edges",
+    "test_model",
+    "test_search",
+    "test_transitions",
+    "test_vectors",
+    "test_writing",
+]
+BY_KEY = ["test_edges", "test_transitions", "test_writing"]
+ON_KUZU_ONLY = (
+    "test_adopted_labels",
+    "test_checks",
+    "test_copying",
+    "test_expansion_",
+    "test_files_",
+    "test_kuzu_",
+    "test_ledger",
+    "test_losses",
+    "test_lost_",
+    "test_migration_",
+    "test_repair",
+    "test_runs",
+    "test_settle",
+    "test_shared_turns",
+    "test_stages",
+    "test_stuck",
+    "test_worker",
 )
 
-
-# Of these one engine more says little that the others have not said: only `scripts/test --soak` asks it.
-ONCE_MORE = {
+# Modules whose tests on another engine than Kuzu are left to --soak. On Ladybug so is what builds on stores.
+ON_KUZU_UNTIL_SOAK = {
     "ladybug": ("test_adopted_labels", "test_kuzu_logs", "test_kuzu_people", "test_kuzu_recovery", "test_kuzu_vectors"),
     "neo4j": ("test_adopted_labels", "test_copying", "test_expansion_edits", "test_files_breaks"),
 }
@@ -43,12 +58,19 @@ ONCE_MORE = {
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    of_kuzu_first = [item for item in items if item.path.stem.startswith(KUZU_FIRST)]
-    on_kuzu = {item.nodeid for item in of_kuzu_first}
-    for item in of_kuzu_first:
-        for other, modules in ONCE_MORE.items():
-            if other in item.nodeid and item.nodeid.replace(other, "kuzu") in on_kuzu:
-                item.add_marker("soak" if item.path.stem in modules else "long")
+    ids = {item.nodeid for item in items}
+    for item in items:
+        module = item.path.stem
+        if "kuzu by key" in item.nodeid and module not in BY_KEY:
+            item.add_marker("long")
+        for engine in ("ladybug", "neo4j"):
+            if engine not in item.nodeid or item.nodeid.replace(engine, "kuzu") not in ids:
+                continue
+            builds_on_stores = module.startswith(ON_KUZU_ONLY) and not module.startswith("test_kuzu_")
+            if module in ON_KUZU_UNTIL_SOAK[engine] or (engine == "ladybug" and builds_on_stores):
+                item.add_marker("soak")
+            elif module.startswith(ON_KUZU_ONLY) or (engine == "ladybug" and module not in ON_LADYBUG):
+                item.add_marker("long")
 
 
 @pytest.fixture(params=ENGINES)
@@ -78,7 +100,8 @@ async def place(engine: str, server: Any, tmp_path: Path) -> AsyncIterator[Place
     yield place
     if server is not None:
         await wipe(await place.open())
-    await place.close()
+    # Without the checkpoint that a graph gets when it is closed: this one is thrown away.
+    await place.close(quickly=True)
 
 
 async def wipe(store: Store) -> None:

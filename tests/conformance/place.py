@@ -35,9 +35,9 @@ class Place:
         await self.close()
         return await self.open(**options)
 
-    async def close(self) -> None:
+    async def close(self, *, quickly: bool = False) -> None:
         while self.handles:
-            await self.handles.pop().close()
+            await self.handles.pop().close(quickly=quickly)
 
     async def other_handle(self) -> Store:
         """A second handle where the engine allows one, and the same handle where one process owns the file."""

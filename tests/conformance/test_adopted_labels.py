@@ -182,6 +182,7 @@ async def test_a_worker_embeds_them_with_the_model_of_the_kept_vectors(
         assert (await examine(store, Wanted(files=False))).problems == []
 
 
+@pytest.mark.long
 async def test_a_worker_that_cannot_ask_their_model_says_so_and_leaves_every_state(invoices: Invoices) -> None:
     await invoices.apply()
     async with invoices.store() as store:
@@ -192,6 +193,7 @@ async def test_a_worker_that_cannot_ask_their_model_says_so_and_leaves_every_sta
         assert await states(store) == before
 
 
+@pytest.mark.long
 async def test_vectors_of_a_provider_that_graphmill_does_not_know_are_kept_and_searched_through_an_endpoint(
     invoices: Invoices, endpoint: EmbeddingServer
 ) -> None:
@@ -220,6 +222,7 @@ async def copied(source: Origin, target: Store) -> Copied:
         return await Copy(source=read, target=target).run()
 
 
+@pytest.mark.long
 async def test_a_copy_has_all_of_it_can_be_searched_and_worked_on_and_verifies(
     invoices: Invoices, target: Place, chosen: EmbedderChoice
 ) -> None:
@@ -256,6 +259,7 @@ async def test_a_copy_has_all_of_it_can_be_searched_and_worked_on_and_verifies(
     await target.close()
 
 
+@pytest.mark.long
 async def test_a_copy_says_what_it_leaves_behind_and_nothing_of_other_projects(
     invoices: Invoices, target: Place
 ) -> None:
@@ -284,6 +288,7 @@ async def test_a_copy_says_what_it_leaves_behind_and_nothing_of_other_projects(
             invoices.run("MATCH (n) WHERE n:Tag OR n.uuid STARTS WITH $project + ' ' DETACH DELETE n")
 
 
+@pytest.mark.long
 @HERE
 async def test_a_column_that_no_other_engine_has_is_refused_by_name(invoices: Invoices, tmp_path: Path) -> None:
     """Only where it holds something."""
@@ -300,6 +305,7 @@ async def test_a_column_that_no_other_engine_has_is_refused_by_name(invoices: In
                 check_carried(source, target)
 
 
+@pytest.mark.long
 @ON_A_SERVER
 async def test_what_a_file_cannot_hold_is_refused_by_name(invoices: Invoices, tmp_path: Path) -> None:
     await invoices.apply()

@@ -358,6 +358,7 @@ async def test_what_is_so_only_for_a_moment_is_no_problem(store: Store, whole: W
     assert [problem.check for problem in await problems(store)] == ["missing-lease"]
 
 
+@pytest.mark.long
 async def test_what_jobs_make_of_files_and_articles_is_without_a_problem(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

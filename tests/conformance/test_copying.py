@@ -172,6 +172,7 @@ async def test_what_was_in_hand_waits_again_without_a_lease_and_without_a_try(
     assert not any(name.startswith("_lease") for node in wanted.values() for name in node)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_a_target_that_holds_something_is_refused_unless_it_is_to_be_merged(
     store: Store, place: Place, beside: Place
@@ -221,6 +222,7 @@ async def test_vectors_of_two_models_are_not_merged(store: Store, beside: Place)
     assert await picture(store) == before
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_a_copy_that_broke_off_goes_on_and_writes_only_what_is_missing_or_has_changed(
     store: Store, place: Place, beside: Place
@@ -249,6 +251,7 @@ async def test_a_copy_that_broke_off_goes_on_and_writes_only_what_is_missing_or_
         await copied(beside, store)
 
 
+@pytest.mark.long
 @HERE
 async def test_a_target_that_was_worked_on_before_the_copy_was_finished_is_not_set_back(
     store: Store, beside: Place
@@ -272,6 +275,7 @@ async def test_a_target_that_was_worked_on_before_the_copy_was_finished_is_not_s
     assert (await copied(beside, store, merge=True)).begun.written_nodes == 1
 
 
+@pytest.mark.long
 @HERE
 @pytest.mark.parametrize(
     ("harm", "told"),
@@ -329,6 +333,7 @@ async def test_what_the_schema_of_the_target_does_not_have_is_told_by_name(store
     assert {key[1] for key in (await picture(store))[0]} == {"b"}
 
 
+@pytest.mark.long
 @HERE
 @pytest.mark.parametrize(
     ("column", "told"),

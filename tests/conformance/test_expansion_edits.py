@@ -171,6 +171,7 @@ async def test_an_edit_is_read_and_embedded_where_it_is_and_nowhere_else(
     assert tally.embedded == len(counts.models.word_llama.given) == len(changed | after.keys() - before.keys())
 
 
+@pytest.mark.long
 @HERE
 async def test_without_stubs_nothing_is_left_that_leads_out_of_the_crawl(crawler: Crawler, wiki: Wiki) -> None:
     await crawler.expand(["Mill"], depth=1, keep_stubs=False)
@@ -207,6 +208,7 @@ async def test_two_crawls_of_a_project_are_both_there_and_the_shorter_way_counts
     assert both.links == one.links | two.links
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_a_smaller_crawl_takes_nothing_away_from_a_larger_one(crawler: Crawler, counts: Counts) -> None:
     await crawler.expand(["Mill"], depth=2)
@@ -217,6 +219,7 @@ async def test_a_smaller_crawl_takes_nothing_away_from_a_larger_one(crawler: Cra
     assert not counts.read
 
 
+@pytest.mark.long
 async def test_projects_of_one_store_know_nothing_of_each_other(crawler: Crawler, place: Place, wiki: Wiki) -> None:
     await crawler.expand(["Mill"], depth=1)
     before = await crawler.picture()
@@ -228,6 +231,7 @@ async def test_projects_of_one_store_know_nothing_of_each_other(crawler: Crawler
     assert differences(await crawler.picture(), before) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["neo4j"], indirect=True)
 async def test_two_jobs_at_once_make_the_graph_of_one(crawler: Crawler, place: Place, wiki: Wiki) -> None:
     others = [Crawler(store=await place.open(), dump=crawler.dump) for _ in range(2)]

@@ -71,6 +71,7 @@ async def test_all_of_a_wiki_is_read_in_ranges_and_each_page_once(
     assert await problems(store) == []
 
 
+@pytest.mark.long
 @HERE
 @pytest.mark.parametrize("budget", [26, None])
 async def test_a_budget_that_was_not_reached_is_no_reason(crawler: Crawler, store: Store, budget: int | None) -> None:
@@ -99,6 +100,7 @@ async def test_a_wiki_and_each_crawl_of_it_get_into_the_graph_together_with_thei
     assert len((await latest(store)).options["crawl"]["seeds"]) == 1
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_a_range_that_was_read_is_not_read_again_by_whoever_goes_on(
     crawler: Crawler, store: Store, place: Place, counts: Counts
@@ -162,6 +164,7 @@ async def test_a_crawl_is_one_partition_whose_offset_is_the_next_level(crawler: 
     assert partition.key == "Page 01 to depth 1"
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_what_a_cancelled_expansion_left_is_read_by_the_next_or_when_it_is_tried_again(
     crawler: Crawler, store: Store, counts: Counts
@@ -228,6 +231,7 @@ async def test_an_edit_in_the_middle_of_an_expansion_is_found_by_the_next(
     assert differences(found, await fresh.picture()) == []
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 @pytest.mark.parametrize("whole", [True, False])
 async def test_an_edit_after_a_run_that_was_cancelled_is_found_by_the_next(

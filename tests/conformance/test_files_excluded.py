@@ -83,6 +83,7 @@ async def test_what_the_default_excludes_leave_out_goes_at_the_next_run_and_come
     assert (await picture(store)).of("File").keys() == before.of("File").keys()
 
 
+@pytest.mark.long
 async def test_a_rule_that_would_delete_most_of_a_root_is_told_as_such_and_not_remembered(
     store: Store, notes: Folder
 ) -> None:

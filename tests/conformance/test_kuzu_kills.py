@@ -82,6 +82,7 @@ def test_killed_while_writing_keeps_every_acknowledged_batch(victim: Victim, kil
     assert victim.kills == kills
 
 
+@pytest.mark.long
 def test_killed_in_every_window_of_a_commit_recovers(victim: Victim) -> None:
     for moment in COMMITTING:
         victim.run(close=True)
@@ -90,6 +91,7 @@ def test_killed_in_every_window_of_a_commit_recovers(victim: Victim) -> None:
     assert victim.kills == len(COMMITTING)
 
 
+@pytest.mark.long
 def test_killed_in_every_window_of_a_checkpoint_recovers(victim: Victim) -> None:
     for moment in CHECKPOINTING:
         victim.run(moment)
@@ -97,8 +99,9 @@ def test_killed_in_every_window_of_a_checkpoint_recovers(victim: Victim) -> None
     assert victim.kills == len(CHECKPOINTING)
 
 
-@pytest.mark.parametrize("kills", [pytest.param(3, marks=pytest.mark.short), pytest.param(10, marks=pytest.mark.long)])
-def test_killed_inside_the_engines_own_checkpoint_recovers(victim: Victim, kills: int) -> None:
+@pytest.mark.long
+def test_killed_inside_the_engines_own_checkpoint_recovers(victim: Victim) -> None:
+    kills = 10
     moments = random.Random(kills)
     for _ in range(kills):
         victim.run(kill_after=("step guard in place", moments.random() * 0.02))

@@ -66,6 +66,7 @@ async def found(engine: str, path: Path, log_limit: int = DEFAULT_LOG_LIMIT) -> 
         await store.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("lost", "whole"), [(1, 9), (40, 9), (2000, 9), (5000, 8)])
 async def test_torn_log_opens_at_the_last_whole_commit(engine: str, with_log: Path, lost: int, whole: int) -> None:
     os.truncate(log_of(with_log), log_of(with_log).stat().st_size - lost)
@@ -88,6 +89,7 @@ async def test_commits_that_were_lost_once_are_told_once_and_end_nothing_later(
     assert "lost" not in caplog.text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("torn", [3, 700, 3000])
 async def test_commit_that_was_being_written_at_the_kill_is_cut_off(engine: str, with_log: Path, torn: int) -> None:
     """What lies beyond the last noted commit is half of the next one."""
@@ -107,6 +109,7 @@ async def test_missing_notes_cost_nothing(engine: str, with_log: Path) -> None:
         assert await found(engine, with_log) == 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", ["", "garbage", "7:cut"])
 async def test_a_seal_that_cannot_be_read_costs_nothing(engine: str, with_log: Path, text: str) -> None:
     with_log.with_name(with_log.name + ".seal").write_text(text)
@@ -151,6 +154,7 @@ async def test_log_of_another_database_is_refused(engine: str, with_log: Path, t
     assert await found(engine, with_log) == 10
 
 
+@pytest.mark.long
 async def test_strange_log_beside_a_cleanly_closed_database_is_refused(engine: str, with_log: Path) -> None:
     strange = log_of(with_log).read_bytes()
     assert await found(engine, with_log, log_limit=1) == 10
@@ -167,6 +171,7 @@ async def test_a_database_that_was_closed_is_opened_at_once(
     assert tried == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parts", [["graph*"], ["graph", "graph.wal"]], ids=["all files", "file and log"])
 async def test_a_copy_opens_and_only_the_first_time_costs_more(
     engine: str, closed_with_log: Path, tmp_path: Path, tried: list[str], parts: list[str]
@@ -202,6 +207,7 @@ def test_a_log_that_was_damaged_after_the_close_is_refused_and_recovers_up_to_th
     assert (closed_with_log.with_name("graph.before-recovery") / log.name).read_bytes() == data
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("later", [5, 15])
 async def test_a_record_of_an_earlier_close_says_nothing_of_a_later_log(
     engine: str, closed_with_log: Path, later: int
@@ -219,6 +225,7 @@ async def test_a_record_of_an_earlier_close_says_nothing_of_a_later_log(
     assert await found(engine, closed_with_log) == 10 + later
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("lost", "whole"), [(1, 9), (5000, 8)])
 async def test_a_log_that_was_torn_after_the_close_opens_at_the_last_whole_commit(
     engine: str, closed_with_log: Path, lost: int, whole: int
@@ -227,6 +234,7 @@ async def test_a_log_that_was_torn_after_the_close_opens_at_the_last_whole_commi
     assert [await found(engine, closed_with_log) for _ in range(2)] == [whole, whole]
 
 
+@pytest.mark.long
 def test_a_deadly_end_that_the_log_got_after_the_close_is_cut_off(engine: str, closed_with_log: Path) -> None:
     with log_of(closed_with_log).open("ab") as file:
         file.write(DEADLY.encode())
@@ -235,6 +243,7 @@ def test_a_deadly_end_that_the_log_got_after_the_close_is_cut_off(engine: str, c
         assert (run.returncode, run.stdout.split()) == (0, [str(number) for number in range(10)]), run.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", [_remove, _empty, _flip_a_bit], ids=["missing", "empty", "broken"])
 async def test_damaged_log_can_be_given_up(engine: str, with_log: Path, damage: Callable[[Path], None]) -> None:
     damage(log_of(with_log))
@@ -245,6 +254,7 @@ async def test_damaged_log_can_be_given_up(engine: str, with_log: Path, damage: 
     assert await found(engine, with_log) == 0
 
 
+@pytest.mark.long
 async def test_strange_log_beside_a_closed_database_can_be_given_up(engine: str, with_log: Path) -> None:
     strange = log_of(with_log).read_bytes()
     assert await found(engine, with_log, log_limit=1) == 10

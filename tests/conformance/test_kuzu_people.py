@@ -15,6 +15,7 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "statement",
     [

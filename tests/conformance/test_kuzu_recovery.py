@@ -28,6 +28,7 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["checkpoint", "checkpointed"])
 def test_a_checkpoint_that_always_crashes_costs_one_crash_and_no_commit(
     engine: str, fault: str, tmp_path: Path
@@ -44,6 +45,7 @@ def test_a_checkpoint_that_always_crashes_costs_one_crash_and_no_commit(
     assert child("uuids", engine, path, fault=fault).stdout == "a b c\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["kuzu"], indirect=True)
 def test_a_graph_that_earlier_versions_left_in_a_crash_loop_works_again(engine: str, tmp_path: Path) -> None:
     """No script here: Kuzu itself crashes in a checkpoint after a vector column was dropped and added again."""
@@ -98,6 +100,7 @@ def test_a_child_whose_parent_died_while_it_started_does_not_open_the_database(e
     assert path.exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", ["write_and_die", "write_and_close"])
 def test_ctrl_c_while_a_child_tries_the_graph_costs_nothing(engine: str, tmp_path: Path, end: str) -> None:
     """A child that ended by it would checkpoint, without a guard: the log would be gone, and the graph refused."""

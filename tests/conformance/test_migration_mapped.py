@@ -108,6 +108,7 @@ async def test_the_models_that_rows_name_are_told_as_on_a_server(old: OldFile, t
         assert (plan.model, plan.kept, plan.would_keep) == KEPT_OF_MODELS
 
 
+@pytest.mark.long
 @HERE
 async def test_damage_to_what_a_mapping_brought_is_found_and_its_vectors_are_made_anew(
     old: OldFile, tmp_path: Path
@@ -139,6 +140,7 @@ async def test_damage_to_what_a_mapping_brought_is_found_and_its_vectors_are_mad
     assert old.plainly(*own) == there, "what is theirs is as it was"
 
 
+@pytest.mark.long
 @HERE
 async def test_finalizing_takes_the_old_marks_and_leaves_what_is_somebodys(old: OldFile, tmp_path: Path) -> None:
     write(old)

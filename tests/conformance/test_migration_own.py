@@ -29,6 +29,7 @@ async def test_a_backup_of_what_was_never_replaced_brings_nothing_back(old: OldF
     assert old.path.read_bytes() == before
 
 
+@pytest.mark.long
 @HERE
 async def test_what_somebody_added_to_an_expansion_is_not_written_over(old: OldFile) -> None:
     old.write(TYPES[0])

@@ -71,7 +71,7 @@ EDGES = [
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
     """With nothing in it but what the test has put there: constraints, indexes and all nodes are compared."""
     server = Neo4jServer(tmp_path_factory.mktemp("neo4j"), settings="dbms.cypher.min_replan_interval=1h\n")
     server.start()
@@ -80,8 +80,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
 
 
 @pytest.fixture
-def old(server: Neo4jServer) -> OldGraph:
-    graph = OldGraph(server=server, project=None)
+def old(own_server: Neo4jServer) -> OldGraph:
+    graph = OldGraph(server=own_server, project=None)
     graph.run("MATCH (n) DETACH DELETE n")
     for row in graph.run("SHOW CONSTRAINTS YIELD name"):
         graph.run(f"DROP CONSTRAINT `{row['name']}`")

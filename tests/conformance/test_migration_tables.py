@@ -136,6 +136,7 @@ async def test_every_line_of_the_table_is_kept_and_the_file_comes_back_to_the_by
     assert old.path.read_bytes() == before
 
 
+@pytest.mark.long
 @HERE
 @pytest.mark.parametrize("kind", TYPES)
 async def test_vectors_keep_their_values_and_ids_are_those_of_an_expansion(old: OldFile, kind: str) -> None:
@@ -157,6 +158,7 @@ async def test_vectors_keep_their_values_and_ids_are_those_of_an_expansion(old: 
     await store.close()
 
 
+@pytest.mark.long
 @HERE
 async def test_vectors_of_an_unknown_model_wait_for_new_ones_and_are_kept_apart(old: OldFile) -> None:
     old.write(TYPES[0])
@@ -175,6 +177,7 @@ async def test_vectors_of_an_unknown_model_wait_for_new_ones_and_are_kept_apart(
     assert not any("legacy_embedding" in row.properties for row in await old.rows("Section"))
 
 
+@pytest.mark.long
 @HERE
 async def test_what_is_left_of_a_backup_is_not_taken_for_one(old: OldFile) -> None:
     old.write(TYPES[0])
@@ -224,6 +227,7 @@ async def test_a_database_of_somebody_else_is_told_and_left_alone(old: OldFile) 
             await migration.apply()
 
 
+@pytest.mark.long
 @HERE
 async def test_any_column_that_is_not_a_key_may_be_missing(old: OldFile) -> None:
     old.write(TYPES[0], "bare")
@@ -241,6 +245,7 @@ async def test_any_column_that_is_not_a_key_may_be_missing(old: OldFile) -> None
     await store.close()
 
 
+@pytest.mark.long
 @HERE
 @pytest.mark.parametrize("edges", [(), ("edges",)])
 async def test_pieces_of_texts_come_over_with_all_that_leads_to_them(old: OldFile, edges: tuple[str, ...]) -> None:
@@ -274,6 +279,7 @@ async def test_pieces_of_texts_come_over_with_all_that_leads_to_them(old: OldFil
     await store.close()
 
 
+@pytest.mark.long
 @BOTH
 async def test_tables_of_somebodys_own_come_over_as_they_are(old: OldFile) -> None:
     old.write(TYPES[0], "more")
@@ -296,6 +302,7 @@ async def test_tables_of_somebodys_own_come_over_as_they_are(old: OldFile) -> No
     await store.close()
 
 
+@pytest.mark.long
 @HERE
 async def test_vectors_of_double_precision_are_rounded_to_the_nearest_single(old: OldFile) -> None:
     old.write(TYPES[0])

@@ -38,6 +38,7 @@ def write(old: OldFile, tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
+@pytest.mark.long
 @BOTH
 async def test_nodes_of_other_projects_keep_their_vectors_whatever_is_run(
     old: OldFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -71,6 +72,7 @@ async def test_nodes_of_other_projects_keep_their_vectors_whatever_is_run(
     assert old.path.read_bytes() == before
 
 
+@pytest.mark.long
 @BOTH
 async def test_a_rollback_says_first_what_was_read_since_and_would_be_gone(
     old: OldFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -154,6 +154,7 @@ async def test_no_call_outlives_its_deadline(wired: Store, proxy: Proxy, verb: s
     assert refusal.value.code == ("query_timeout" if verb == "query" else "deadline_exceeded")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.soak)])
 async def test_eight_processes_claim_every_node_exactly_once(

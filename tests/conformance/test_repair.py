@@ -301,6 +301,7 @@ async def harm_host(store: Store) -> None:
     await store.query("MATCH (d:Directory) WHERE d.path = '.' SET d.host = 'another-machine'", {}, write=True)
 
 
+@pytest.mark.long
 @HERE
 async def test_articles_with_another_revision_are_found_where_that_is_asked_for(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -331,6 +332,7 @@ async def test_nothing_is_mended_while_a_job_runs(store: Store) -> None:
             await repair(store, CHECKS)
 
 
+@pytest.mark.long
 @HERE_AND_ON_A_SERVER
 async def test_a_job_ends_where_a_text_waits_for_what_is_over_for_its_file(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

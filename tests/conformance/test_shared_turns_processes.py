@@ -72,6 +72,7 @@ async def askers_of(server: Neo4jAccess, given: dict[str, Any], folder: Path) ->
             await (askers.ends[name] if name in askers.ends else process.communicate())
 
 
+@pytest.mark.long
 @ON_A_SERVER
 async def test_ten_machines_keep_the_limits_of_one_also_where_some_are_killed(
     store: Store, neo4j_server: Neo4jAccess, wiki: Wiki, tmp_path: Path

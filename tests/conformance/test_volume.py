@@ -3,6 +3,8 @@
 from itertools import count
 from secrets import token_hex
 
+import pytest
+
 from graph_stores import path_of
 from graph_stores.model import Batch, Select
 from graph_stores.protocol import Store
@@ -25,6 +27,7 @@ from tests.conformance.examples import (
 )
 
 
+@pytest.mark.long
 async def test_a_huge_batch_is_written_whole(store: Store) -> None:
     chain = [link(f"f{number:05}", f"f{number + 1:05}", count=number) for number in range(0, 19_999, 10)]
     await write(store, nodes=files(20_000), edges=chain)
@@ -33,6 +36,7 @@ async def test_a_huge_batch_is_written_whole(store: Store) -> None:
     assert len(await links(store)) == len(chain)
 
 
+@pytest.mark.long
 async def test_the_space_of_what_was_deleted_is_given_back_and_the_rest_stays(
     store: Store, lifecycle: Lifecycle
 ) -> None:
@@ -45,6 +49,7 @@ async def test_the_space_of_what_was_deleted_is_given_back_and_the_rest_stays(
     assert len(await claim(lifecycle, limit=10)) == 2, "and the work goes on"
 
 
+@pytest.mark.long
 async def test_thousands_of_expired_leases_are_taken_back_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
     await write(store, nodes=files(1200))
     await expire(lifecycle, await claim(lifecycle, limit=1200))
@@ -53,6 +58,7 @@ async def test_thousands_of_expired_leases_are_taken_back_in_one_go(store: Store
     assert await lifecycle.reclaim() == 0
 
 
+@pytest.mark.long
 async def test_thousands_of_errors_are_retried_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
     await write(store, nodes=files(1200))
     rows = await claim(lifecycle, limit=1200)
@@ -61,6 +67,7 @@ async def test_thousands_of_errors_are_retried_in_one_go(store: Store, lifecycle
     assert len(await claim(lifecycle, limit=1200)) == 1200
 
 
+@pytest.mark.long
 async def test_thousands_of_changes_are_marked_in_one_go(store: Store, lifecycle: Lifecycle) -> None:
     await write(store, nodes=[*files(1100), article("a", state=State.PARSED)])
     await bring(lifecycle, "File", states.PARSE)
@@ -72,6 +79,7 @@ async def test_thousands_of_changes_are_marked_in_one_go(store: Store, lifecycle
     assert {row.properties.get("_contentHash") for row in rows if row.ref != busy.ref} == {"new"}
 
 
+@pytest.mark.long
 async def test_the_export_of_a_large_graph_comes_piece_by_piece_while_others_write(store: Store) -> None:
     await write(store, nodes=files(5000), edges=[link(f"f{number:05}", "f00000") for number in range(3000)])
     seen = set()
@@ -84,6 +92,7 @@ async def test_the_export_of_a_large_graph_comes_piece_by_piece_while_others_wri
     assert len([edge async for edge in store.export_edges()]) == 3000
 
 
+@pytest.mark.long
 async def test_a_large_answer_comes_whole(store: Store) -> None:
     await write(store, nodes=files(3000))
     table = await store.query("MATCH (n:File) WHERE n.projectId = $p RETURN n", {"p": store.project})

@@ -124,6 +124,7 @@ async def test_a_permanent_failure_burns_no_retry_and_a_transient_one_is_tried_t
     assert (transient.state, transient.error_class, transient.retry_count) == ("error", "transient", AT_ONCE.limit)
 
 
+@pytest.mark.long
 @HERE
 async def test_what_went_wrong_before_is_tried_with_fewer_others_each_time(store: Store, lifecycle: Lifecycle) -> None:
     await write(store, nodes=files(40))
