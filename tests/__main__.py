@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ LEVELS = {"": ("long", "torch", "soak"), "--all": ("soak", "short"), "--soak": (
 NOTHING_COLLECTED = 5
 # More than there are cores: tests wait for a server, for child processes and for the disk.
 AT_ONCE = 4
+SLOWEST = 5
 _KUZU = "not ladybug and not neo4j"
 
 
@@ -30,6 +32,8 @@ class Suite:
     paths: Sequence[str] = ()
     attached: bool = False
     """Whether it has the terminal, so that -s and --pdb work."""
+    yields: bool = True
+    """Whether it leaves the processor to a suite that does not: the longest one, which would run alone at the end."""
     folder: Path = field(init=False)
     progress: SuiteProgress = field(init=False)
     process: subprocess.Popen[bytes] | None = None
@@ -40,9 +44,10 @@ class Suite:
         self.folder.mkdir()
         self.progress = SuiteProgress(self.folder / "report")
         marked = " and ".join([self.marked, *(f"not {marker}" for marker in without)])
+        yields = ["nice", "-n", "5"] if self.yields else []
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "pytest", "-q", "-m", marked, *self.paths, *arguments],
+                [*yields, sys.executable, "-m", "pytest", "-q", "-m", marked, *self.paths, *arguments],
                 env={**os.environ, REPORT: str(self.progress.path)},
                 stdin=None if self.attached else subprocess.DEVNULL,
                 stdout=None if self.attached else log,
@@ -80,12 +85,12 @@ def suites(arguments: Sequence[str]) -> list[Suite]:
     """The longest first, so that none is left to run alone at the end; with arguments, pytest's selection by engine."""
     if arguments:
         return [
-            Suite(name="kuzu", marked=_KUZU, attached=True),
+            Suite(name="kuzu", marked=_KUZU, attached=True, yields=False),
             Suite(name="neo4j", marked="neo4j"),
             Suite(name="ladybug", marked="ladybug"),
         ]
     return [
-        Suite(name="neo4j", marked="neo4j"),
+        Suite(name="neo4j", marked="neo4j", yields=False),
         Suite(name="kuzu conformance a-j", marked=_KUZU, paths=_conformance("a-j")),
         Suite(name="kuzu conformance k-z", marked=_KUZU, paths=_conformance("k-z")),
         Suite(name="kuzu acceptance", marked=_KUZU, paths=["tests/acceptance"]),
@@ -166,6 +171,8 @@ def main(arguments: list[str]) -> int:
                 print(f"\n{suite.name}:\n{details(suite)}")
     failed = [test for suite in broken for test in suite.progress.failed]
     total = sum(suite.progress.ended for suite in ended)
+    if not arguments:
+        print("\n".join(["", "The slowest:", *slowest(ended)]))
     print(f"\n{total:,} tests, {len(failed)} failed, {time.monotonic() - began:.0f} s")
     if failed:
         print("\n".join(["", *failed, "", "To run just these again:", _again(level, failed)]))
@@ -177,11 +184,18 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def slowest(ended: Sequence[Suite]) -> list[str]:
+    """The tests that took longest, with their seconds."""
+    seconds = {test: took for suite in ended for test, took in suite.progress.seconds.items()}
+    return [f"{seconds[test]:6.0f} s  {test}" for test in sorted(seconds, key=lambda test: -seconds[test])[:SLOWEST]]
+
+
 def _again(level: str, failed: Sequence[str]) -> str:
     return "  " + shlex.join(["scripts/test", *([level] if level else []), *failed])
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # or the suites would go on alone
     with suppress(KeyboardInterrupt):
         sys.exit(main(sys.argv[1:]))
     sys.exit(130)
