@@ -153,8 +153,8 @@ class Places:
     async def _losses(self, root: Root, path: str | None = None) -> Losses | None:
         """What is gone of a root; None where the root is missing.
 
-        The answer is cached for a few seconds. If `path` vanished after that, waits for the cache to expire and
-        walks again: the file is gone for good only if most others are still there.
+        The answer is cached for a few seconds, which is enough for a file that is back. If `path` vanished after that,
+        waits for the cache to expire and walks again: the file is gone for good only if most others are still there.
         """
         async with self._walking:
             if await asyncio.to_thread(lambda: root.is_lost):
@@ -162,6 +162,8 @@ class Places:
             walk = self._walks.get(root.name)
             if walk and (rest := walk.until - time.monotonic()) > 0:
                 if walk.losses.refusal or path is None or path in walk.losses.gone:
+                    return walk.losses
+                if await asyncio.to_thread(root.place_of(path).exists):
                     return walk.losses
                 await asyncio.sleep(rest)
             began = time.monotonic()
