@@ -7,7 +7,7 @@ from typing import Any
 from graph_stores.model import NodeRow, Ref, Select
 from graph_stores.protocol import Store
 from orchestrator.files.located import FilesHere
-from orchestrator.states import ErrorClass, ErrorType, State
+from orchestrator.states import RECORDS, ErrorClass, ErrorType, State
 
 _PAGE = 500
 _Origin = tuple[str | None, str | None, int | None]
@@ -81,7 +81,8 @@ async def failed(store: Store, which: Filter, *, limit: int | None) -> list[Fail
     """The nodes themselves, by label and uuid; all of them without a limit."""
     found: list[Failed] = []
     here: FilesHere | None = None
-    async for rows in _pages(store, which):
+    async for page in _pages(store, which):
+        rows = [row for row in page if row.label not in RECORDS]  # of runs tells `runs`
         here = here or await FilesHere.of(store)
         origins = await _origins(store, rows)
         found += [_failed(row, origins.get(row.uuid), here) for row in rows]

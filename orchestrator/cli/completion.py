@@ -1,9 +1,11 @@
 """What a shell offers for the value of an option. Needs no engine, so it is quick and works beside a running job."""
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
 EMBEDDERS = ("wordllama", "sentence-transformers:", "openai:", "ollama:", "none")
 _RECORDED = ("File", "Directory", "Chunk", "Article", "Category", "Wiki")
@@ -22,10 +24,48 @@ def offered(values: Callable[[click.Context], Iterable[str]]) -> Complete:
     return complete
 
 
-def stores(_: click.Context) -> list[str]:
+def complete_store(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The beginnings of a URL; after that of an embedded engine, what is on the disk."""
     import graph_stores
 
-    return graph_stores.beginnings()
+    _, colon, path = typed.partition(":")
+    if not colon:
+        return [CompletionItem(each) for each in graph_stores.beginnings() if each.startswith(typed)]
+    if not graph_stores.is_embedded(typed):
+        return []
+    folder, slash, name = path.rpartition("/")
+    try:
+        found = sorted(Path(f"{folder}{slash}" or ".").expanduser().iterdir())
+    except (OSError, RuntimeError):  # there is no such folder, or no such user
+        return []
+    return [
+        CompletionItem(f"{typed.removesuffix(name)}{each.name}{'/' if each.is_dir() else ''}")
+        for each in found
+        if each.name.startswith(name)
+    ]
+
+
+@add_completion_class
+class Bash(BashComplete):
+    """Bash splits `--store=kuzu:./graph.kuzu` at : and =, and replaces only what is behind the last of them."""
+
+    _kept = ""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        args, incomplete = super().get_completion_args()
+        words: list[str] = []
+        for word in (*args, incomplete):
+            if words and (word in (":", "=") or (word and words[-1].endswith((":", "=")))):
+                words[-1] += word
+            else:
+                words.append(word)
+        if incomplete:
+            value = words[-1].partition("=")[2] or words[-1]
+            self._kept = value[: value.rfind(":") + 1]
+        return words[:-1], words[-1]
+
+    def format_completion(self, item: CompletionItem[Any]) -> str:
+        return f"{item.type},{str(item.value).removeprefix(self._kept)}"
 
 
 def query_names(ctx: click.Context) -> list[str]:

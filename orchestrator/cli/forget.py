@@ -11,7 +11,7 @@ from orchestrator.cli.process import can_ask
 
 if TYPE_CHECKING:
     from graph_stores.protocol import Store
-    from orchestrator.files.forget import Forgotten
+    from orchestrator.files.forget import Forgotten, NotInGraph
     from orchestrator.wikipedia.forget import ForgottenArticles
 
 
@@ -54,9 +54,9 @@ async def _describe(store: "Store", what: str) -> str:
 
     try:
         found = await find(store, what)
-    except NotInGraph:
+    except NotInGraph as error:
         if not await is_known(store, what):
-            raise
+            raise await _with_wikis(store, error) from error
         return f"{printable(what)}, with all articles that only it leads to,"
     files = f"{len(found.files):,} file{'' if len(found.files) == 1 else 's'} of {printable(found.root.name)}"
     return f"{files}, and the root itself," if found.is_whole else files
@@ -80,10 +80,23 @@ async def _take_out(store: "Store", what: str) -> "Forgotten | ForgottenArticles
 
     try:
         return await forget(store, what)
-    except NotInGraph:
+    except NotInGraph as error:
         if (gone := await forget_articles(store, what)) is None:
-            raise
+            raise await _with_wikis(store, error) from error
         return gone
+
+
+async def _with_wikis(store: "Store", error: "NotInGraph") -> "NotInGraph":
+    """The error also about titles, where the project has articles."""
+    from orchestrator.files.forget import NotInGraph
+    from orchestrator.wikipedia.wikis import read_wikis
+
+    if not (wikis := await read_wikis(store)):
+        return error
+    return NotInGraph(
+        f"{error.message}, and is no title that was expanded from",
+        hint=f"{error.hint}; its wikis are: {', '.join(sorted(wikis))}",
+    )
 
 
 def _told(gone: "Forgotten | ForgottenArticles") -> str:

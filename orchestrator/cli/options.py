@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from orchestrator.cli.completion import EMBEDDERS, labels, offered, projects, stores
+from orchestrator.cli.completion import EMBEDDERS, complete_store, labels, offered, projects
 from orchestrator.runs.sources import ALLOW
 
 # In the order of a first visit. A module is named as its command and holds it under that name.
@@ -181,7 +181,7 @@ def global_options() -> list[click.Parameter]:
             "--store",
             metavar="URL",
             help="The graph: kuzu:PATH, ladybug:PATH, neo4j://HOST or bolt://HOST.",
-            shell_complete=offered(stores),
+            shell_complete=complete_store,
         ),
         option("--project", metavar="NAME", help="The project inside the graph.", shell_complete=offered(projects)),
         option("--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings; else graphmill.toml."),

@@ -16,6 +16,7 @@ import click
 
 from graph_stores import check_schema
 from graph_stores.errors import StoreOwned
+from graph_stores.model import Value
 from graph_stores.protocol import SchemaStatus, Store
 from orchestrator.cli.failures import warn
 from orchestrator.cli.live import View, following, open_view
@@ -26,6 +27,7 @@ from orchestrator.cli.stopping import Stopping, cancel
 from orchestrator.cli.stopping import run as run_async
 from orchestrator.cli.summary import document, sentences
 from orchestrator.cli.text import dumps, printable
+from orchestrator.files.roots import KIND as FILES
 from orchestrator.job import Job, Plan, Report
 from orchestrator.runs.records import Run
 from orchestrator.runs.sources import ALLOW, MassDeletion, SourceLost
@@ -149,15 +151,16 @@ async def _run(
             await first(store)
         plan = replace(plan, embedder=await session.embedder_of(store))
         report = await _run_on(options, store, plan, stopping, owner=session.owner)
-        skipped = {} if plan.expansion else await _counts(store, "skipped")
+        roots = [run.source.partition(":")[2] for run in report.runs if run.kind == FILES] or [""]
+        skipped = {} if plan.expansion else await _counts(store, "skipped", roots=roots)
         unread = await _counts(store, "unread") if plan.expansion else {}
     finally:
         await store.close(quickly=stopping.signal is not None)
     return _Ended(report=report, embedder=plan.embedder.name, skipped=skipped, unread=unread)
 
 
-async def _counts(store: Store, question: str) -> dict[str, int]:
-    return {reason: int(count) for reason, count in (await store.ask(question)).rows}
+async def _counts(store: Store, question: str, **parameters: Value) -> dict[str, int]:
+    return {reason: int(count) for reason, count in (await store.ask(question, parameters)).rows}
 
 
 async def _bring_ledger_up(session: Session, store: Store) -> None:

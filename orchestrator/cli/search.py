@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.argument("text")
+@click.argument("words", metavar="TEXT", nargs=-1, required=True)
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=10, show_default=True, help="Show at most N results."
 )
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def search(
     options: GlobalOptions,
-    text: str,
+    words: tuple[str, ...],
     limit: int,
     labels: tuple[str, ...],
     min_score: float | None,
@@ -44,6 +44,7 @@ def search(
     Shows the texts nearest to TEXT, best first, each with its score, place and a snippet. Works while a job runs, and
     finds what is ready. TEXT is embedded with the graph's own model unless --embedder says otherwise.
     """
+    text = " ".join(words)
     if not text.strip():
         raise click.UsageError("there is nothing to search for: TEXT is empty")
     from orchestrator.cli.session import Session

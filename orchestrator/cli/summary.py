@@ -112,12 +112,14 @@ def _looked_at(report: Report) -> list[str]:
     changed = checked - tally.unchanged
     if not checked:
         return [f"{_counted(tally.parsed, what)} parsed"] if tally.parsed else []
-    if not changed:
+    if not changed and not tally.parsed:
         return [f"{_counted(checked, what)} checked, {'all ' if checked > 1 else ''}unchanged"]
-    parsed = [f"{tally.parsed:,} parsed"] if tally.parsed != changed else []
+    left = f" ({tally.parsed - changed:,} left from before)" if tally.parsed > changed else ""
+    parsed = [f"{tally.parsed:,} parsed{left}"] if tally.parsed != changed else []
     if not tally.unchanged:
         return [f"{_counted(checked, what)} read", *parsed]
-    return [f"{_counted(checked, what)} checked: {changed:,} new or changed", *parsed, f"{tally.unchanged:,} unchanged"]
+    first, *rest = [*([f"{changed:,} new or changed"] if changed else []), *parsed, f"{tally.unchanged:,} unchanged"]
+    return [f"{_counted(checked, what)} checked: {first}", *rest]
 
 
 def _what_was_read(report: Report) -> str:

@@ -31,7 +31,7 @@ _ABOUT = {
     "changed-file": "were changed since they were read",
     "gone-file": "are in the graph, and no longer in their folder or excluded now",
     EMPTIED: "are roots of which most files are gone or excluded now, or all",
-    GONE: "are roots that are no longer where they were",
+    GONE: "are roots that are not where the graph says",
 }
 
 

@@ -28,6 +28,7 @@ from orchestrator.settle import settle_files
 from orchestrator.states import State
 from orchestrator.tally import Tally
 from orchestrator.worker import Pause, Step, Worker, through_outages
+from pipelines.files.identity import file_uuid
 from pipelines.files.making import Made, Task, make
 from pipelines.files.walk import WHOLE, Excluded, LeftOut, Stretch, entries_in, stretches
 from pipelines.pool import Pool
@@ -82,6 +83,8 @@ class Ingestion:
         self._excluded: dict[tuple[str, Stretch], Sequence[Excluded]] = {}
         self._scanners: dict[str, Scanner] = {}
         self._telling: asyncio.Task[None] | None = None
+        self._untold: set[str] = set()
+        """Files that a watch saw change, and did not tell what became of."""
 
     @property
     def left_out(self) -> list[LeftOut]:
@@ -151,7 +154,10 @@ class Ingestion:
 
     async def _wake_what_an_extra_reads(self) -> None:
         """Files that were left out while the package that reads them was not installed, and is now."""
-        if not any(_EXTRA in reason for reason, _ in (await self._store.ask("skipped")).rows) or not _has_extra():
+        if (
+            not any(_EXTRA in reason for reason, _ in (await self._store.ask("skipped", {"roots": [""]})).rows)
+            or not _has_extra()
+        ):
             return
         after: Ref | None = None
         while rows := await self._store.nodes(
@@ -185,6 +191,7 @@ class Ingestion:
     async def follow(self) -> None:
         """Go on telling the graph what changes, until the job is stopped or no root is left."""
         self._say("watching for changes; Ctrl-C ends it")
+        self._telling = asyncio.create_task(self._tell_when_ready())
         roots = self._roots
         while roots and not self._stop.is_set():
             pause = asyncio.Event()
@@ -245,17 +252,38 @@ class Ingestion:
             self._tally.read += len({*found.new, *found.changed})
             if told := told_changes(root.name, found):
                 self._say(told)
+                self._untold |= {
+                    file_uuid(self._store.project, root.name, each) for each in (*found.new, *found.changed)
+                }
                 if self._telling is None or self._telling.done():  # else it tells of these changes, too
                     self._telling = asyncio.create_task(self._tell_when_ready(done))
 
-    async def _tell_when_ready(self, before: Tally) -> None:
-        """Say what was made of the changes, once all of it is at rest."""
+    async def _tell_when_ready(self, before: Tally | None = None) -> None:
+        """Say what was made of the changes since then, or of the first pass, once all of it is at rest."""
         began = time.monotonic()
         while not self._worker.is_idle or await through_outages(self._is_anything_left, self._say):
             await self._worker.comes_to_rest_within(_LOOK_AGAIN)
+        for line in await through_outages(self._tell_skipped, self._say):
+            self._say(line)
+        if before is None:
+            self._say("everything is ready")
+            return
         embedded = self._tally.embedded - before.embedded
         texts = f"{embedded:,} text{'' if embedded == 1 else 's'} embedded, " if embedded else ""
         self._say(f"{texts}ready in {time.monotonic() - began:.1f} s")
+
+    async def _tell_skipped(self) -> list[str]:
+        """Changed files whose text is not in the graph, and why."""
+        uuids = sorted(self._untold)[:_PAGE]
+        rows = (
+            await self._store.nodes(
+                Select(labels=["File"], uuids=uuids, states=[State.SKIP.value, State.ERROR.value], limit=_NAMED)
+            )
+            if uuids
+            else []
+        )
+        self._untold.clear()
+        return [f"no text of {row.properties['root']}/{row.properties['path']}: {row.error_message}" for row in rows]
 
     def _next_step(self, error: SourceLost) -> str:
         if not isinstance(error, MassDeletion):

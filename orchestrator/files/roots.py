@@ -241,6 +241,15 @@ def _known(location: Path, source: Source, known: Mapping[str, Root]) -> Root | 
 
 
 def _new(location: Path, source: Source, known: Mapping[str, Root]) -> Root:
+    """Refuses a folder that may be one of the project's under a new path: all of it would be there twice."""
+    namesake = known.get(location.name) if source.name is None else None
+    if namesake and not namesake.is_foreign and not namesake.exists:
+        again = f"graphmill ingest {shlex.quote(str(source.path))} --as"
+        raise Misuse(
+            f"the project has {namesake.name} from {namesake.location}, which is gone: is {location} the same folder,"
+            " moved?",
+            hint=f"if it is: {again} {shlex.quote(namesake.name)}; if it is another one: {again} OTHER-NAME",
+        )
     return Root(name=source.name or _free_name(location, known), location=location, rules=Rules())
 
 

@@ -177,8 +177,12 @@ async def _to_stubs(store: Store, refs: Sequence[Ref], reach: Reach) -> None:
 
 
 async def _sweep(lifecycle: Lifecycle, wiki: Wiki) -> None:
-    """Remove titles that no article links to, and categories that hold none."""
+    """Remove titles that no article links to, and categories that hold none.
+
+    Where all of a wiki was asked for, its redirects and skipped pages belong to it; a page that is not there does not.
+    """
     store = lifecycle.store
+    is_whole = any(crawl.whole for crawl in wiki.crawls)
     supported = {wiki.article(store.project, seed).uuid for crawl in wiki.crawls for seed in crawl.seeds}
     async for page in linking(store, wiki.name):
         for _, _, links in page:
@@ -189,16 +193,16 @@ async def _sweep(lifecycle: Lifecycle, wiki: Wiki) -> None:
         for uuid, _, state, reason, target, _, _, kind in rows:
             if target:
                 redirects[uuid] = wiki.article(store.project, target).uuid
-            if state == State.SKIP or standing_of(state, reason, kind) is Standing.NOTHING:
+            is_missing = state == State.ERROR and standing_of(state, reason, kind) is Standing.NOTHING
+            if is_missing or (state == State.SKIP and not is_whole):
                 titles.append(uuid)
     for redirect in [each for each in redirects if each in supported]:
         end = redirect
         while (following := redirects.get(end)) and following not in supported:
             supported.add(following)
             end = following
-    if not any(crawl.whole for crawl in wiki.crawls):
-        unsupported = [_ref(uuid) for uuid in titles if uuid not in supported]
-        await _in_pages(unsupported, lifecycle.delete, page=_AT_ONCE)
+    unsupported = [_ref(uuid) for uuid in titles if uuid not in supported]
+    await _in_pages(unsupported, lifecycle.delete, page=_AT_ONCE)
     while rows := (await store.ask("empty-categories", {"limit": _PAGE})).rows:
         await lifecycle.delete([Ref(label="Category", uuid=uuid) for (uuid,) in rows])
 

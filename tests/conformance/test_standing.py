@@ -154,8 +154,15 @@ async def test_errors_are_listed_with_the_file_and_line_they_come_from(store: St
 
 async def test_files_without_text_are_counted_by_reason(store: Store, lifecycle: Lifecycle) -> None:
     reasons = {"a": "binary", "b": "too large", "c": "binary", "d": None}
-    await lifecycle.upsert([file(uuid, state=State.SKIP, _errorMessage=reason) for uuid, reason in reasons.items()])
-    assert [tuple(row) for row in (await store.ask("skipped")).rows] == [("binary", 2), ("too large", 1)]
+    of_notes = {"c": "notes"}
+    await lifecycle.upsert(
+        [
+            file(uuid, state=State.SKIP, _errorMessage=reason, root=of_notes.get(uuid, "mill"))
+            for uuid, reason in reasons.items()
+        ]
+    )
+    for roots, found in (([""], [("binary", 2), ("too large", 1)]), (["notes"], [("binary", 1)]), (["other"], [])):
+        assert [tuple(row) for row in (await store.ask("skipped", {"roots": roots})).rows] == found
 
 
 async def test_whether_anybody_has_something_in_the_database_is_known(store: Store, lifecycle: Lifecycle) -> None:

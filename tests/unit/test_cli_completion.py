@@ -74,6 +74,30 @@ def test_bash_completes_through_the_command_itself_and_imports_no_engine(tmp_pat
     assert not {"kuzu", "ladybug", "neo4j", "numpy", "rich"} & set((tmp_path / "m").read_text().split())
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--store ku", "kuzu:"),
+        ("--store kuzu : ./gr", "./graph.kuzu"),
+        ("--store = kuzu : gr", "graph.kuzu"),
+        ("--store kuzu : ./graph.kuzu sear", "search"),
+        ("there-is-no-such-command sear", "search"),
+    ],
+)
+def test_bash_completes_what_it_splits_at_colons(words: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "graph.kuzu").touch()
+    given = {"COMP_WORDS": f"graphmill {words}".replace(" ", "\n"), "COMP_CWORD": str(len(words.split()))}
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator.cli"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "_GRAPHMILL_COMPLETE": "bash_complete", **given},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.strip().removeprefix("plain,"), done.stderr) == (expected, "")
+
+
 def _commands(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     found = [path]
     if isinstance(command, click.Group):

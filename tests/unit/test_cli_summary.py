@@ -62,6 +62,11 @@ def told(
             Tally(read=2948, unchanged=2945, parsed=3, embedded=12, deleted=2),
             "2,948 files checked: 3 new or changed, 2,945 unchanged, 2 deleted; 12 texts embedded",
         ),
+        (
+            Tally(read=361, unchanged=345, parsed=105),
+            "361 files checked: 16 new or changed, 105 parsed (89 left from before), 345 unchanged",
+        ),
+        (Tally(read=9, unchanged=9, parsed=1), "9 files checked: 1 parsed (1 left from before), 9 unchanged"),
         (Tally(read=9, unchanged=5, parsed=3), "9 files checked: 4 new or changed, 3 parsed, 5 unchanged"),
         (Tally(parsed=4, embedded=9), "4 files parsed; 9 texts embedded"),
         (Tally(embedded=9), "9 texts embedded"),

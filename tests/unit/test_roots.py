@@ -37,6 +37,15 @@ def test_a_name_that_is_taken_gets_as_many_of_those_above_as_it_takes(tmp_path: 
     assert [first.name, second.name, third.name] == ["docs", "x.docs", "two.x.docs"]
 
 
+def test_a_folder_whose_namesake_is_gone_may_be_it_and_is_not_read_twice(tmp_path: Path) -> None:
+    before, place = root("docs", tmp_path / "old/docs"), folder(tmp_path / "new/docs")
+    with pytest.raises(Misuse, match="the same folder, moved") as refused:
+        resolve(Source(path=place), known(before))
+    assert f"graphmill ingest {place} --as docs" in refused.value.hint
+    assert resolve(Source(path=place, name="docs"), known(before)).location == place
+    assert resolve(Source(path=place, name="other"), known(before)).name == "other"
+
+
 def test_a_folder_and_its_part_in_one_command_are_the_folder(tmp_path: Path) -> None:
     part = folder(tmp_path / "mill" / "docs")
     sources = [Source(path=part), Source(path=part.parent)]

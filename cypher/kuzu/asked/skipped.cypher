@@ -1,5 +1,6 @@
-// How many files are in the graph without their text, by reason.
+// How many files of some roots, or with '' of all, are in the graph without their text, by reason.
 MATCH (f:File)
 WHERE f.projectId = $project AND f._state = 'skip' AND f._errorMessage IS NOT NULL
+  AND (list_contains($roots, '') OR list_contains($roots, f.root))
 RETURN f._errorMessage AS reason, count(*) AS count
 ORDER BY count DESC, reason
