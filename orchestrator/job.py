@@ -56,6 +56,8 @@ T = TypeVar("T")
 
 _SHORTEST_LOOK, _LONGEST_LOOK = 0.02, 0.5
 _SETTLE_SECONDS = 0.5
+# The note that a change of the vector space was begun.
+_CHANGING = "vectors-changing"
 # How often a job looks, while there is other work, whether its own is done.
 _OWN_LOOK = 1.0
 
@@ -283,20 +285,27 @@ class Job:
     async def _enter_space(self, space: VectorSpace, found: VectorSpace | None) -> None:
         if found and found != space and not self._plan.reads:
             raise await self._other_space(space, found)
-        # First the nodes and then the space: a job that ends in between finds the nodes waiting.
+        # First the nodes and then the space: a job that ends in between finds the nodes waiting. One that ends after
+        # that finds the note.
         is_new = bool(found and found != space)
+        is_unfinished = bool(await through_outages(partial(self._store.note, _CHANGING), self._say))
         sending = partial(send_back_what_another_model_made, self._lifecycle, space, all_of_them=is_new)
         again = await through_outages(sending, self._say)
         if again or found != space:
             removing = partial(remove_chunks_of_another_model, self._lifecycle, space, all_of_them=is_new)
             await through_outages(removing, self._say)
             await through_outages(partial(unsettle, self._lifecycle), self._say)
+        if is_new:
+            await self._store.leave_note(_CHANGING, "yes")
         if found != space:
             await self._store.use_vector_space(space)
+        if is_new or is_unfinished:
             late = partial(send_back_what_was_embedded_meanwhile, self._lifecycle, space)
-            if await through_outages(late, self._say):
-                await through_outages(partial(remove_chunks_of_another_model, self._lifecycle, space), self._say)
-                await through_outages(partial(unsettle, self._lifecycle), self._say)
+            again += await through_outages(late, self._say)
+            removing = partial(remove_chunks_of_another_model, self._lifecycle, space, all_of_them=True)
+            await through_outages(removing, self._say)
+            await through_outages(partial(unsettle, self._lifecycle), self._say)
+            await self._store.leave_note(_CHANGING, "")
         if again:
             self._say(f"{again:,} texts are embedded again, with {self._plan.embedder.name}")
 

@@ -124,7 +124,9 @@ def run(waiting: list[Suite], folder: Path, without: Sequence[str], arguments: S
         line.clear()
         for suite in running:
             assert suite.process
-            suite.process.terminate()
+            suite.process.send_signal(signal.SIGINT)  # on SIGTERM, pytest would leave the servers that it started
+        for suite in running:
+            assert suite.process
             suite.process.wait()
 
 

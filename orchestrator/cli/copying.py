@@ -14,6 +14,7 @@ import graph_stores
 from graph_stores.errors import StoreNotFound, StoreOwned
 from graph_stores.protocol import Store
 from orchestrator.cli.options import GlobalOptions
+from orchestrator.cli.process import is_terminal
 from orchestrator.cli.running import make_schema
 from orchestrator.cli.session import Session
 from orchestrator.cli.stopping import STOPPED, Stopping, cancel
@@ -129,7 +130,7 @@ class _Bar(_Lines):
 
 @contextmanager
 def _view(stopping: Stopping) -> Iterator[_Lines]:
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield _Lines()
         return
     from rich.console import Console

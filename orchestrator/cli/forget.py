@@ -27,12 +27,13 @@ def forget(options: GlobalOptions, what: str, yes: bool) -> None:
     """
     from dataclasses import asdict
 
-    from orchestrator.cli.session import with_store
+    from orchestrator.cli.session import Session
     from orchestrator.cli.text import dumps
 
+    session = Session.begin(options)
     if not yes:
-        _confirm(what, with_store(options, lambda store: _describe(store, what)), options)
-    gone, freed = with_store(options, lambda store: _forget(store, what))
+        _confirm(what, session.run(lambda store: _describe(store, what)), options)
+    gone, freed = session.run(lambda store: _forget(store, what))
     if options.json:
         click.echo(dumps({**asdict(gone), "freed_bytes": freed}))
     else:

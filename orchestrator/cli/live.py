@@ -14,6 +14,7 @@ from typing import Protocol
 
 from graph_stores.errors import GraphmillError
 from graph_stores.protocol import Store
+from orchestrator.cli.process import is_terminal
 from orchestrator.cli.text import duration, pace, printable
 from orchestrator.job import Job
 from orchestrator.progress import Pace, Standing, read_standing
@@ -131,7 +132,7 @@ class Bars:
 
 @contextmanager
 def open_view() -> Iterator[View]:
-    view: View = Bars() if sys.stderr.isatty() else Lines()
+    view: View = Bars() if is_terminal(sys.stderr) else Lines()
     try:
         yield view
     finally:

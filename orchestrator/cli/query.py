@@ -17,6 +17,7 @@ from graph_stores.protocol import Store
 from orchestrator.cli.completion import offered, query_names
 from orchestrator.cli.failures import did_you_mean
 from orchestrator.cli.options import Command, GlobalOptions
+from orchestrator.cli.process import is_terminal
 
 # Without a zone it is text: nobody could tell which moment is meant.
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)")
@@ -203,7 +204,7 @@ async def named_query(store: Store, name: str) -> str:
 
 
 def _given(cypher: str | None) -> str:
-    if cypher is None and (sys.stdin is None or sys.stdin.isatty()):
+    if (cypher is None and is_terminal(sys.stdin)) or (cypher in (None, "-") and sys.stdin is None):
         raise click.UsageError("there is no query: give it as an argument, by --name, or on standard input")
     try:
         text = sys.stdin.read() if cypher in (None, "-") else cypher

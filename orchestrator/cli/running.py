@@ -62,7 +62,8 @@ def run(
         lost = ended.report.lost
     except MassDeletion as refused:  # before it began
         lost = refused
-    if lost and not plan.allow_deletes and plan.reads and _may_delete(lost, options):
+    may_ask = stopping.signal is None and not plan.allow_deletes and plan.reads
+    if lost and may_ask and _may_delete(lost, options):
         plan = replace(plan, allow_deletes=True)
         ended = run_async(_run(options, session, plan, stopping, create=create, first=first), stopping)
     if lost and not ended:

@@ -20,7 +20,7 @@ from orchestrator import config
 from orchestrator.cli import stopping
 from orchestrator.cli.failures import warn
 from orchestrator.cli.options import GlobalOptions
-from orchestrator.cli.process import can_ask
+from orchestrator.cli.process import can_ask, hidden_input
 from orchestrator.cli.text import printable
 from orchestrator.config import PasswordMissing, Settings
 from orchestrator.leases import owner_name
@@ -221,7 +221,8 @@ def _asked(settings: Settings) -> str:
             f"{settings.store} needs a password for {settings.user} and there is no terminal to ask on",
             hint="set NEO4J_PASSWORD, or password in graphmill.toml",
         )
-    return str(click.prompt(f"password of {settings.user} at {settings.store}", hide_input=True, err=True))
+    with hidden_input():
+        return str(click.prompt(f"password of {settings.user} at {settings.store}", hide_input=True, err=True))
 
 
 class _Aloud(logging.Handler):

@@ -6,12 +6,11 @@ resumes the work.
 """
 
 import asyncio
-import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Set
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 import click
 
 from orchestrator.cli.failures import stopped_document
-from orchestrator.cli.process import seconds_to_stop
+from orchestrator.cli.process import end_process, hearing, seconds_to_stop
 from orchestrator.cli.text import dumps
 
 T = TypeVar("T")
@@ -53,16 +52,15 @@ class Stopping:
         return 128 + (self.signal or signal.SIGINT) if self._code is None else self._code
 
     def hear(self, number: int) -> None:
+        """Called in the thread that hears signals."""
         if self.signal is None:
             self.signal, self._heard_at = number, time.monotonic()
-            # A thread, because the event loop may be busy or over by then.
             threading.Thread(target=self._end_late, daemon=True, name="graphmill-stopping").start()
             with suppress(RuntimeError):  # the loop has just been closed: the work is done
                 if self.loop:
                     self.loop.call_soon_threadsafe(self.ask)
         elif time.monotonic() - self._heard_at > _SAME:
-            # A thread here too: this may have interrupted the code that draws the bars, which holds their lock.
-            threading.Thread(target=self._exit, args=(128 + number,), daemon=True).start()
+            self._exit(128 + number)
 
     def _end_late(self) -> None:
         """Also when the work has ended in time: what prints its result may be blocked by a full pipe."""
@@ -74,7 +72,7 @@ class Stopping:
         farewell.start()
         farewell.join(_FAREWELL_SECONDS)
         # Not an exception: as after a kill, nothing is left to clean up.
-        os._exit(code)
+        end_process(code)
 
     def _say_farewell(self, message: str) -> None:
         self.clean_up()
@@ -86,7 +84,7 @@ class Stopping:
 
 def run(work: Coroutine[Any, Any, T], stopping: Stopping | None = None, *, as_json: bool = False) -> T:
     """As asyncio.run. `stopping` decides what a signal does; without it Ctrl-C cancels the work."""
-    signals = (signal.SIGINT, signal.SIGTERM) if stopping else (signal.SIGINT,)
+    signals = {signal.SIGINT, signal.SIGTERM} if stopping else {signal.SIGINT}
     heard = stopping or Stopping(as_json=as_json, message="stopped")
 
     async def main() -> T:
@@ -108,14 +106,20 @@ def run(work: Coroutine[Any, Any, T], stopping: Stopping | None = None, *, as_js
 
 
 @contextmanager
-def _handled(signals: Sequence[signal.Signals], handle: Callable[[int], None]) -> Iterator[None]:
-    """Not by the event loop's own handlers: those never run while the loop is blocked by a write to a full pipe."""
-    former = {number: signal.signal(number, lambda number, _: handle(number)) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+def _handled(signals: Set[signal.Signals], hear: Callable[[int], None]) -> Iterator[None]:
+    """Not by the event loop: blocked by a write to a full pipe, it hears nothing. What is ignored stays ignored."""
+    handled = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    with hearing(lambda number: hear(number) if number in handled else None):
+        former = {number: signal.signal(number, _go_on) for number in handled}
+        try:
+            yield
+        finally:
+            for number, handler in former.items():
+                signal.signal(number, handler)
+
+
+def _go_on(*_: object) -> None:
+    """A handler that does nothing: a signal without one is not heard."""
 
 
 def cancel(task: asyncio.Task[Any] | None) -> None:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from cypher import NamedQuery
 from graph_stores.model import Table, Value
+from orchestrator.cli.process import is_terminal
 from orchestrator.cli.text import cell, duration, pace, printable, shown
 from orchestrator.progress import Standing
 from orchestrator.stages import STAGES
@@ -121,7 +122,7 @@ def write_csv(table: Table) -> None:
 
 def _console() -> Console:
     """As wide as the terminal; where there is none, as wide as the text, so that nothing is folded in a pipe."""
-    width = None if sys.stdout.isatty() else 10_000
+    width = None if is_terminal(sys.stdout) else 10_000
     return Console(width=width, highlight=False, markup=False, emoji=False)
 
 

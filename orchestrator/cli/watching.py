@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from graph_stores.errors import GraphmillError
+from orchestrator.cli.process import is_terminal
 from orchestrator.cli.session import Session
 from orchestrator.cli.stopping import Stopping, run
 from orchestrator.cli.tables import outlook, standing_view
@@ -27,7 +28,7 @@ Show = Callable[[Standing | GraphmillError], None]
 
 def watch(session: Session, graphmill: str) -> None:
     stopping = Stopping(as_json=False, code=0)
-    if sys.stdout.isatty():
+    if is_terminal(sys.stdout):
         with _in_place(graphmill, stopping) as show:
             run(_watch(session, show, stopping, every=_ON_A_TERMINAL), stopping)
     else:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from graph_stores.errors import GraphmillError
 from graph_stores.protocol import Store
-from orchestrator.files.roots import KIND, Root, RootMissing, read_roots, this_host
+from orchestrator.files.roots import KIND, Root, RootMissing, exists, read_roots, this_host
 from orchestrator.files.scan import Losses, known_files, losses_of
 from orchestrator.runs.records import read_runs
 from orchestrator.runs.sources import ALLOWED, MassDeletion, SourceLost
@@ -163,7 +163,7 @@ class Places:
             if walk and (rest := walk.until - time.monotonic()) > 0:
                 if walk.losses.refusal or path is None or path in walk.losses.gone:
                     return walk.losses
-                if await asyncio.to_thread(root.place_of(path).exists):
+                if await asyncio.to_thread(exists, root.place_of(path)):
                     return walk.losses
                 await asyncio.sleep(rest)
             began = time.monotonic()

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from orchestrator.files.scan import READ_AGAIN, Changes, Scanner, known_files, l
 from orchestrator.files.watch import changes
 from orchestrator.lifecycle import Lifecycle
 from orchestrator.moves import transition
-from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan, SourceRecord
+from orchestrator.runs.records import Part, PartitionKind, Run, RunPlan, SourceRecord, read_runs
 from orchestrator.runs.sources import ALLOWED, MassDeletion, SourceLost
 from orchestrator.runs.steps import Reading
 from orchestrator.settle import settle_files
@@ -222,31 +222,35 @@ class Ingestion:
 
     async def _pause_when_forgotten(self, roots: Sequence[Root], pause: asyncio.Event) -> None:
         """Or when the job is to stop."""
-        names = {root.name for root in roots}
+        places = {root.name: root.location for root in roots}
         stopping = asyncio.create_task(self._stop.wait())
         try:
-            while not stopping.done() and names <= (await self._known_roots()).keys():
+            while not stopping.done() and places.items() <= (await self._known_places()).items():
                 await asyncio.wait([stopping], timeout=_LOOK_FOR_ROOTS)
         finally:
             stopping.cancel()
             pause.set()
 
     async def _still_known(self, roots: Sequence[Root]) -> list[Root]:
-        known = await self._known_roots()
+        known = await self._known_places()
+        left = [root for root in roots if known.get(root.name) == root.location]
         for root in roots:
-            if root.name not in known:
+            if root not in left:
                 self._say(f"{root.name} was forgotten: {root.location} is no longer followed")
-        return [root for root in roots if root.name in known]
+        return left
 
-    async def _known_roots(self) -> Mapping[str, Root]:
-        return await through_outages(partial(read_roots, self._store), self._say)
+    async def _known_places(self) -> dict[str, Path]:
+        roots = await through_outages(partial(read_roots, self._store), self._say)
+        return {name: root.location for name, root in roots.items()}
 
     async def _follow_changes(self, root: Root) -> None:
         """What was found is counted and told also where not all of it can be done, as where most of a root is gone."""
         found, done = Changes(), replace(self._tally)
+        runs = await through_outages(partial(read_runs, self._store, source=f"{KIND}:{root.name}"), self._say)
+        run = runs[0].uuid if runs else None
         try:
             await self._scan(
-                self._scanner(allow_deletes=self._allow_deletes), root, WHOLE, counted=Tally(), found=found
+                self._scanner(allow_deletes=self._allow_deletes), root, WHOLE, counted=Tally(), found=found, run=run
             )
         finally:
             self._tally.read += len({*found.new, *found.changed})
@@ -371,13 +375,14 @@ class Ingestion:
         rehash: bool = False,
         counted: Tally | None = None,
         reading: Reading | None = None,
+        run: str | None = None,
         found: Changes | None = None,
     ) -> None:
         """Until no file changed while it was in a worker's hands."""
         counted = counted or self._tally
         while True:
             scan = partial(scanner.scan, root, rehash=rehash, tally=counted, stretch=stretch)
-            scanned = await through_outages(partial(scan, reading=reading, changes=found), self._say)
+            scanned = await through_outages(partial(scan, reading=reading, run=run, changes=found), self._say)
             self._left_out[root.name, stretch] = scanned.left_out
             self._excluded[root.name, stretch] = scanned.excluded
             self._worker.wake()

@@ -10,6 +10,7 @@ import os
 import shlex
 import socket
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ class Root:
 
     @property
     def exists(self) -> bool:
-        return _exists(self.location)
+        return exists(self.location)
 
     @property
     def is_empty(self) -> bool:
@@ -102,7 +103,7 @@ class Root:
         Folders in it, such as a lost+found, do not count, nor does one that cannot be listed.
         """
         try:
-            return self.location.is_dir() and not any(files for _, _, files in os.walk(self.location))
+            return self.location.is_dir() and not _has_file(self.location)
         except OSError:
             return True
 
@@ -173,7 +174,7 @@ def resolve(source: Source, known: Mapping[str, Root]) -> Root:
     if source.name is not None and (not source.name.strip() or "/" in source.name):
         raise Misuse(f"{source.name!r} cannot be the name of a root", hint="give a name without /")
     location = source.path.expanduser().absolute()
-    if not _exists(location):
+    if not exists(location):
         raise _missing(location.resolve(), known)
     location = location.resolve()
     root = replace(_known(location, source, known) or _new(location, source, known), host=this_host())
@@ -203,7 +204,19 @@ def resolve_all(sources: Iterable[Source], known: Mapping[str, Root]) -> dict[st
     return roots
 
 
-def _exists(location: Path) -> bool:
+def _has_file(folder: Path) -> bool:
+    """Ends at the first file: a job asks often. A link to a folder is none."""
+    folders: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.is_dir():
+                return True
+            if not entry.is_symlink():
+                folders.append(entry.path)
+    return any(_has_file(Path(each)) for each in folders)
+
+
+def exists(location: Path) -> bool:
     try:
         return location.exists()
     except OSError:  # a mount whose server is gone

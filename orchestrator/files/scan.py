@@ -203,6 +203,7 @@ class _Scan:
     known: dict[str, Known]
     directories: dict[str, str]
     reading: Reading | None
+    run: str | None
     changes: Changes
     looked_at: int = 0
     view: View = field(default_factory=View)
@@ -220,7 +221,7 @@ class _Scan:
 
     @property
     def marks(self) -> dict[str, Value]:
-        return {"_runId": self.reading.run.uuid} if self.reading else {}
+        return {"_runId": self.run} if self.run else {}
 
     @property
     def distrusted(self) -> float:
@@ -242,11 +243,11 @@ class _Scan:
         self.changes.new += [each.found.path for each in last]
 
     async def _write(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
-        """RootForgotten where the root's node is gone: that is looked at in the same commit."""
+        """RootForgotten where the root's node is gone or is that of another folder, as seen in the same commit."""
         store = self.lifecycle.store
         top = Ref(label="Directory", uuid=directory_uuid(store.project, self.root.name, TOP))
         while found := await rows_of(store, [top]):
-            if found[0].properties.get("location") is None:
+            if found[0].properties.get("location") != str(self.root.location):
                 break
             try:
                 await store.commit(Batch(transitions=[step_forward(found[0], {})], nodes=nodes, edges=edges))
@@ -336,10 +337,11 @@ class Scanner:
         tally: Tally | None = None,
         stretch: Stretch = WHOLE,
         reading: Reading | None = None,
+        run: str | None = None,
         changes: Changes | None = None,
     ) -> Scanned:
         """`tally` counts what is looked at, where that is not to be counted for the job. `changes` is added to, also
-        where the scan fails.
+        where the scan fails. `run` is the one to which a scan without `reading` adds files.
 
         RootMissing where the root is missing, or vanishes under the walk; MassDeletion where most of it is gone;
         RootForgotten where a file is new and the project does not have the root any more.
@@ -355,6 +357,7 @@ class Scanner:
             known=await known_files(store, root, stretch),
             directories={path: uuid for uuid, path in folders if path == TOP or stretch.has(f"{path}/")},
             reading=reading,
+            run=reading.run.uuid if reading else run,
             changes=changes,
         )
         async for portion in portions(root, own=self._own, stretch=stretch):

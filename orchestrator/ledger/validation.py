@@ -194,6 +194,10 @@ class _Chains:
     def _take_as_first(self, record: Record) -> None:
         if record.before is not None:
             self._firsts[record.node] = (record.before, record.at)
+            waiting = self._waiting.get(record.node, ())
+            if earlier := next((each for each in waiting if self._is_before_the_first(each)), None):
+                self._take_out(record.node, earlier)
+                self._take_as_first(earlier)
             return
         del self._firsts[record.node]
         self._verdict.odd[self._unborn] -= 1

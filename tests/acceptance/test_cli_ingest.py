@@ -144,6 +144,7 @@ def test_search_shows_the_score_the_place_and_a_snippet_in_the_space_of_the_grap
     assert lines[1].strip() == "# Mill The stone turns grain into flour."
     assert "       <-[HAS_SECTION]- File mill.md" in lines
     found = notes("search", "grain and stone", "--json").json
+    assert notes("search", "grain", "and", "stone", "--json").json == found
     assert [set(each) >= {"uuid", "label", "name", "score", "source", "text"} for each in found] == [True] * 3
     assert [each["score"] for each in found] == sorted((each["score"] for each in found), reverse=True)
     assert notes("search", "grain", "--min-score", "0.99").out == "no text is near enough\n"

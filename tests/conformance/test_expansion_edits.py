@@ -195,6 +195,16 @@ async def test_all_of_a_wiki_is_every_article_and_redirect_of_it(crawler: Crawle
 
 
 @HERE_AND_ON_A_SERVER
+async def test_a_seed_that_does_not_exist_leaves_nothing_in_a_wiki_that_is_read_whole(crawler: Crawler) -> None:
+    await crawler.expand(whole=True)
+    before = (await crawler.picture()).of("Article")
+    await crawler.expand(["Nothing of the kind"], depth=0)
+    assert len((await crawler.picture()).of("Article")) == len(before) + 1
+    await crawler.expand(whole=True)
+    assert (await crawler.picture()).of("Article") == before
+
+
+@HERE_AND_ON_A_SERVER
 async def test_two_crawls_of_a_project_are_both_there_and_the_shorter_way_counts(crawler: Crawler, wiki: Wiki) -> None:
     for seeds, depth in ((["Mill"], 2), (["Weir"], 1)):
         await crawler.expand(seeds, depth=depth)

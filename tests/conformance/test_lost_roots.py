@@ -719,9 +719,21 @@ async def test_files_of_a_root_that_is_not_in_the_project_are_dropped(mill: Mill
 
 
 @HERE_AND_ON_A_SERVER
-async def test_a_watch_tells_and_counts_a_folder_that_is_renamed(mill: Mill, store: Store, notes: Folder) -> None:
+async def test_a_watch_tells_and_counts_a_folder_that_is_renamed(
+    mill: Mill, store: Store, notes: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await mill.run(NONE)
     mill.said.clear()
+    looked = asyncio.Event()
+    real = scan.Scanner.scan
+
+    async def scanning(scanner: Any, *arguments: Any, reading: Any = None, **options: Any) -> Any:
+        scanned = await real(scanner, *arguments, reading=reading, **options)
+        if reading is None:
+            looked.set()
+        return scanned
+
+    monkeypatch.setattr(scan.Scanner, "scan", scanning)
     job = mill.job(NONE, watch=True)
     running = asyncio.create_task(job.run())
 
@@ -730,6 +742,8 @@ async def test_a_watch_tells_and_counts_a_folder_that_is_renamed(mill: Mill, sto
         return any(line.startswith(words) for line in mill.said)
 
     await eventually(lambda: told("watching"))
+    async with asyncio.timeout(60):  # a folder that is renamed under a look is told in two parts
+        await looked.wait()
     notes.at("a").rename(notes.at("moved"))
     await eventually(lambda: told("ready in"))
     notes.write("b/01.md", "# Another page\n")
@@ -743,6 +757,8 @@ async def test_a_watch_tells_and_counts_a_folder_that_is_renamed(mill: Mill, sto
     ]
     tally = report.tally
     assert (tally.read - tally.unchanged, tally.unchanged, tally.deleted) == (6, 30, 5)
+    files = await store.nodes(Select(labels=["File"], limit=100))
+    assert {file.properties["_runId"] for file in files} == {run.uuid for run in await read_runs(store)}
 
 
 @HERE_AND_ON_A_SERVER

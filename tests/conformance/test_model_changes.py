@@ -114,9 +114,10 @@ async def test_chunks_of_a_text_in_error_do_not_outlive_the_model_that_made_them
 
 
 @HERE_AND_ON_A_SERVER
+@pytest.mark.parametrize("end", ["comes to its end", "is killed then"])
 @pytest.mark.parametrize("name", ["another name", "the same name"])
 async def test_what_a_worker_embeds_until_the_model_is_changed_is_embedded_again(
-    mill: Mill, store: Store, quick: Models, name: str
+    mill: Mill, store: Store, quick: Models, name: str, end: str
 ) -> None:
     """Such texts stayed ready without a vector; if both models had the same name, no later job found them."""
     if name == "the same name":
@@ -134,7 +135,13 @@ async def test_what_a_worker_embeds_until_the_model_is_changed_is_embedded_again
         assert len(results) == 2
         await lifecycle.complete(results)
         await change(space)
+        if end == "is killed then":
+            raise Killed
 
     mill.store, _ = wrapped(store, use_vector_space=worked_until)
+    if end == "is killed then":
+        with pytest.raises(Killed):
+            await mill.run(LETTERS)
+        mill.store = store
     await mill.run(LETTERS)
     await assert_all_is_of(mill, quick.letters)

@@ -2,9 +2,12 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -73,7 +76,11 @@ def test_a_command_ends_within_two_seconds_unless_told_otherwise() -> None:
 
 
 FILL = """
-import os, sys
+import os, signal, sys
+
+def as_if_it_came_just_before_the_write():
+    '''Ctrl-C does not interrupt the thread that writes, so that no handler runs.'''
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 def fill(stream):
     os.set_blocking(stream, False)
@@ -88,6 +95,7 @@ BLOCKS_IN_THE_LOOP = """
 from orchestrator.cli.stopping import Stopping, run
 
 async def work():
+    as_if_it_came_just_before_the_write()
     print("full", file=sys.{other}, flush=True)
     print("blocked", file=sys.{full}, flush=True)
 
@@ -111,6 +119,7 @@ from orchestrator.cli import entry
 from orchestrator.cli.process import command
 
 def main():
+    as_if_it_came_just_before_the_write()
     print("full", file=sys.{other}, flush=True)
     print("blocked", file=sys.{full}, flush=True)
 
@@ -134,7 +143,7 @@ command()
 def test_a_command_ends_although_nothing_reads_what_it_prints(code: str, exit_code: int, full: str) -> None:
     other, number = ("stderr", 1) if full == "stdout" else ("stdout", 2)
     command = [sys.executable, "-c", FILL + code.format(full=full, other=other, number=number)]
-    environment = {**os.environ, VARIABLE: "0.2"}
+    environment = {**os.environ, VARIABLE: "3" if exit_code == 143 else "0.2"}  # 143: the time runs before it prints
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         heard = process.stderr if full == "stdout" else process.stdout
         assert heard
@@ -142,6 +151,58 @@ def test_a_command_ends_although_nothing_reads_what_it_prints(code: str, exit_co
         if exit_code == 130:
             process.send_signal(signal.SIGINT)
         assert process.wait(60) == exit_code
+
+
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    code = """
+import asyncio, signal
+from orchestrator.cli.stopping import Stopping, run
+
+async def work():
+    signal.raise_signal(signal.SIGINT)
+    await asyncio.sleep(0.5)
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+stopping = Stopping(as_json=False)
+run(work(), stopping)
+print(stopping.signal)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "None\n", "")
+
+
+def test_ctrl_c_at_a_question_for_a_password_gives_the_terminal_its_echo_back() -> None:
+    code = """
+import click
+from orchestrator.cli.process import hidden_input
+from orchestrator.cli.stopping import run
+
+async def work():
+    with hidden_input():
+        click.prompt("password", hide_input=True, err=True)
+
+run(work())
+"""
+    outside, inside = pty.openpty()
+    environment = {**os.environ, VARIABLE: "0.2"}
+    command = [sys.executable, "-c", code]
+    try:
+        with subprocess.Popen(
+            command, env=environment, stdin=inside, stdout=inside, stderr=inside, start_new_session=True
+        ) as process:
+            while _has_echo(inside):
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        assert _has_echo(inside)
+    finally:
+        os.close(outside)
+        os.close(inside)
+
+
+def _has_echo(terminal: int) -> bool:
+    return bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
 
 
 @pytest.mark.parametrize("begun", ["", "import orchestrator.cli.entry"], ids=["imports", "shutdown"])

@@ -220,8 +220,9 @@ def test_a_commit_told_after_the_one_that_follows_from_it_is_no_hole(ledger: Com
     claimed, parsed = ("pending", "parsing"), ("parsing", "parsed")
     ledger.write(move("a", *claimed, 1), move("a", *parsed, 2), move("a", None, "pending", 0))
     ledger.write(move("b", "parsed", "linking", 3), move("b", *parsed, 2), move("b", *claimed, 1))
+    ledger.write(move("c", "parsed", "linking", 3), move("c", *claimed, 1), move("c", *parsed, 2))
     found = ledger.json("validate")
-    assert (found["problems"], found["odd"]) == ([], {"nodes whose life began before it": 1})
+    assert (found["problems"], found["odd"]) == ([], {"nodes whose life began before it": 2})
 
 
 def test_a_node_that_is_created_twice_is_found(ledger: Commands) -> None:
