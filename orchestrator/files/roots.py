@@ -209,10 +209,10 @@ def _has_file(folder: Path) -> bool:
     folders: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if not entry.is_dir():
-                return True
-            if not entry.is_symlink():
+            if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
+            elif not Path(entry.path).is_dir():
+                return True
     return any(_has_file(Path(each)) for each in folders)
 
 
