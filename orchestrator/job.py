@@ -292,22 +292,23 @@ class Job:
         sending = partial(send_back_what_another_model_made, self._lifecycle, space, all_of_them=is_new)
         again = await through_outages(sending, self._say)
         if again or found != space:
-            removing = partial(remove_chunks_of_another_model, self._lifecycle, space, all_of_them=is_new)
-            await through_outages(removing, self._say)
-            await through_outages(partial(unsettle, self._lifecycle), self._say)
-        if is_new:
-            await self._store.leave_note(_CHANGING, "yes")
+            await self._make_way(space, all_of_them=is_new)
         if found != space:
+            await self._store.leave_note(_CHANGING, "yes")
             await self._store.use_vector_space(space)
-        if is_new or is_unfinished:
+        if found != space or is_unfinished:
             late = partial(send_back_what_was_embedded_meanwhile, self._lifecycle, space)
             again += await through_outages(late, self._say)
-            removing = partial(remove_chunks_of_another_model, self._lifecycle, space, all_of_them=True)
-            await through_outages(removing, self._say)
-            await through_outages(partial(unsettle, self._lifecycle), self._say)
+            await self._make_way(space, all_of_them=True)
             await self._store.leave_note(_CHANGING, "")
         if again:
             self._say(f"{again:,} texts are embedded again, with {self._plan.embedder.name}")
+
+    async def _make_way(self, space: VectorSpace, *, all_of_them: bool) -> None:
+        """Chunks of texts that were sent back go, and what holds such texts waits for them."""
+        removing = partial(remove_chunks_of_another_model, self._lifecycle, space, all_of_them=all_of_them)
+        await through_outages(removing, self._say)
+        await through_outages(partial(unsettle, self._lifecycle), self._say)
 
     async def _other_space(self, space: VectorSpace, found: VectorSpace) -> Misuse:
         """For a worker: only a command that reads a source may change the space."""

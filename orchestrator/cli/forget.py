@@ -57,7 +57,7 @@ async def _describe(store: "Store", what: str) -> str:
         found = await find(store, what)
     except NotInGraph as error:
         if not await is_known(store, what):
-            raise await _with_wikis(store, error) from error
+            raise await _with_wikis(store, error) from None
         return f"{printable(what)}, with all articles that only it leads to,"
     files = f"{len(found.files):,} file{'' if len(found.files) == 1 else 's'} of {printable(found.root.name)}"
     return f"{files}, and the root itself," if found.is_whole else files
@@ -83,7 +83,7 @@ async def _take_out(store: "Store", what: str) -> "Forgotten | ForgottenArticles
         return await forget(store, what)
     except NotInGraph as error:
         if (gone := await forget_articles(store, what)) is None:
-            raise await _with_wikis(store, error) from error
+            raise await _with_wikis(store, error) from None
         return gone
 
 

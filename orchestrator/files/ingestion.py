@@ -267,26 +267,23 @@ class Ingestion:
         began = time.monotonic()
         while not self._worker.is_idle or await through_outages(self._is_anything_left, self._say):
             await self._worker.comes_to_rest_within(_LOOK_AGAIN)
-        for line in await through_outages(self._tell_skipped, self._say):
+        uuids, self._untold = sorted(self._untold)[:_PAGE], set()
+        for line in await through_outages(partial(self._without_text, uuids), self._say):
             self._say(line)
         if before is None:
-            self._say("everything is ready")
+            self._say("the first pass is done")
             return
         embedded = self._tally.embedded - before.embedded
         texts = f"{embedded:,} text{'' if embedded == 1 else 's'} embedded, " if embedded else ""
         self._say(f"{texts}ready in {time.monotonic() - began:.1f} s")
 
-    async def _tell_skipped(self) -> list[str]:
-        """Changed files whose text is not in the graph, and why."""
-        uuids = sorted(self._untold)[:_PAGE]
-        rows = (
-            await self._store.nodes(
-                Select(labels=["File"], uuids=uuids, states=[State.SKIP.value, State.ERROR.value], limit=_NAMED)
-            )
-            if uuids
-            else []
+    async def _without_text(self, uuids: Sequence[str]) -> list[str]:
+        """Why the text of some of these files is not in the graph."""
+        if not uuids:
+            return []  # to a store it would mean all files
+        rows = await self._store.nodes(
+            Select(labels=["File"], uuids=uuids, states=[State.SKIP.value, State.ERROR.value], limit=_NAMED)
         )
-        self._untold.clear()
         return [f"no text of {row.properties['root']}/{row.properties['path']}: {row.error_message}" for row in rows]
 
     def _next_step(self, error: SourceLost) -> str:

@@ -152,6 +152,12 @@ def test_search_shows_the_score_the_place_and_a_snippet_in_the_space_of_the_grap
     assert "the embedder none makes no vectors to search with" in refused.err
 
 
+def test_a_summary_is_about_the_folders_that_were_read(notes: Cli) -> None:
+    write(notes.folder, {"other/a.txt": "Something else altogether."})
+    assert "1 file without text" in notes("ingest", "notes", "--embedder", "none").out
+    assert "without text" not in notes("ingest", "other", "--embedder", "none").out
+
+
 @pytest.mark.long
 def test_forget_takes_a_source_out_of_the_graph_and_leaves_its_files(notes: Cli) -> None:
     write(notes.folder, {"other/a.txt": "Something else altogether."})

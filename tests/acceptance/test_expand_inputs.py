@@ -45,6 +45,10 @@ def test_a_title_that_does_not_exist_is_told_with_near_ones_and_the_rest_goes_on
     assert (error["class"], error["name"], error["errorType"]) == ("missing", "Watermil", "parse")
     assert mill.picture().states("Article")["Windmill"] == "ready"
     assert expansion.start("Watermil", "Windmill", "--depth", "0").end(1).err.count("Watermil:") == 1
+    for options in ((), ("--yes",)):
+        refused = mill.start("--project", mill.project, "forget", "Nowhere", *options).end(2).err
+        assert "is in no root of the project, and is no title that was expanded from" in refused
+        assert "its wikis are: " in refused
 
 
 @pytest.mark.long

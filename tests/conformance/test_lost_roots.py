@@ -13,6 +13,7 @@ import pytest
 from graph_stores.errors import StoreClosed
 from graph_stores.model import Batch, Ref, Select
 from graph_stores.protocol import Store
+from orchestrator import failed
 from orchestrator.files import elsewhere, ingestion, scan
 from orchestrator.files.elsewhere import FilesElsewhere
 from orchestrator.files.forget import forget
@@ -158,6 +159,7 @@ async def test_files_that_were_found_wait_for_their_folder_and_their_run_fails(
     await drain(store)
     run = await latest(store)
     assert run.outcome == "failed"
+    assert await failed.overview(store, failed.Filter(), limit=9) == ([], []), "a run is no node in error"
     assert run.reason == f"30 files of notes wait for {notes.place}, which is missing, empty or not mounted"
     away.rename(notes.place)
     await try_again(Lifecycle(store=store), run)
@@ -741,7 +743,7 @@ async def test_a_watch_tells_and_counts_a_folder_that_is_renamed(
         assert not running.done(), running
         return any(line.startswith(words) for line in mill.said)
 
-    await eventually(lambda: told("watching"))
+    await eventually(lambda: told("the first pass is done"))
     async with asyncio.timeout(60):  # a folder that is renamed under a look is told in two parts
         await looked.wait()
     notes.at("a").rename(notes.at("moved"))
@@ -759,6 +761,24 @@ async def test_a_watch_tells_and_counts_a_folder_that_is_renamed(
     assert (tally.read - tally.unchanged, tally.unchanged, tally.deleted) == (6, 30, 5)
     files = await store.nodes(Select(labels=["File"], limit=100))
     assert {file.properties["_runId"] for file in files} == {run.uuid for run in await read_runs(store)}
+
+
+@HERE
+async def test_a_watch_tells_why_a_file_has_no_text(mill: Mill, notes: Folder) -> None:
+    await mill.run(NONE)
+    job = mill.job(NONE, watch=True)
+    running = asyncio.create_task(job.run())
+
+    async def told(words: str) -> bool:
+        assert not running.done(), running
+        return any(words in line for line in mill.said)
+
+    await eventually(lambda: told("the first pass is done"))
+    notes.write("a/key.md", "The key is " + "AKIA" + "1234567890ABCDEF.\n")
+    await eventually(lambda: told("no text of notes/a/key.md: "))
+    await eventually(lambda: told("ready in "))
+    job.stop()
+    await running
 
 
 @HERE_AND_ON_A_SERVER
