@@ -191,7 +191,6 @@ class Ingestion:
     async def follow(self) -> None:
         """Go on telling the graph what changes, until the job is stopped or no root is left."""
         self._say("watching for changes; Ctrl-C ends it")
-        self._telling = asyncio.create_task(self._tell_when_ready())
         roots = self._roots
         while roots and not self._stop.is_set():
             pause = asyncio.Event()
@@ -262,17 +261,14 @@ class Ingestion:
                 if self._telling is None or self._telling.done():  # else it tells of these changes, too
                     self._telling = asyncio.create_task(self._tell_when_ready(done))
 
-    async def _tell_when_ready(self, before: Tally | None = None) -> None:
-        """Say what was made of the changes since then, or of the first pass, once all of it is at rest."""
+    async def _tell_when_ready(self, before: Tally) -> None:
+        """Say what was made of the changes, once all of it is at rest."""
         began = time.monotonic()
         while not self._worker.is_idle or await through_outages(self._is_anything_left, self._say):
             await self._worker.comes_to_rest_within(_LOOK_AGAIN)
         uuids, self._untold = sorted(self._untold)[:_PAGE], set()
         for line in await through_outages(partial(self._without_text, uuids), self._say):
             self._say(line)
-        if before is None:
-            self._say("the first pass is done")
-            return
         embedded = self._tally.embedded - before.embedded
         texts = f"{embedded:,} text{'' if embedded == 1 else 's'} embedded, " if embedded else ""
         self._say(f"{texts}ready in {time.monotonic() - began:.1f} s")

@@ -743,7 +743,7 @@ async def test_a_watch_tells_and_counts_a_folder_that_is_renamed(
         assert not running.done(), running
         return any(line.startswith(words) for line in mill.said)
 
-    await eventually(lambda: told("the first pass is done"))
+    await eventually(lambda: told("watching"))
     async with asyncio.timeout(60):  # a folder that is renamed under a look is told in two parts
         await looked.wait()
     notes.at("a").rename(notes.at("moved"))
@@ -773,7 +773,7 @@ async def test_a_watch_tells_why_a_file_has_no_text(mill: Mill, notes: Folder) -
         assert not running.done(), running
         return any(words in line for line in mill.said)
 
-    await eventually(lambda: told("the first pass is done"))
+    await eventually(lambda: told("watching"))
     notes.write("a/key.md", "The key is " + "AKIA" + "1234567890ABCDEF.\n")
     await eventually(lambda: told("no text of notes/a/key.md: "))
     await eventually(lambda: told("ready in "))
